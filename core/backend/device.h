@@ -21,7 +21,6 @@ struct tenon_buffer;
 struct tenon_queue;
 struct tenon_program;
 struct tenon_graph;
-struct tenon_sink;
 struct tenon_status;
 
 namespace tenon {
@@ -82,6 +81,7 @@ struct ProgramAllocation {
   uint64_t bytes, dense_bytes, offset;
 };
 
+// Of one unit.
 struct ProgramInfo {
   uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, reserved_bytes = 0;
   uint64_t peak_bytes = 0, capacity_bytes = 0;
@@ -102,7 +102,7 @@ struct TraceEvent {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // On any thread, one at a time.
+  // On any thread, one at a time. Throws nothing.
   virtual void emit(const TraceEvent& event) = 0;
 };
 
@@ -259,11 +259,14 @@ class Device : public std::enable_shared_from_this<Device> {
 
  private:
   friend class Queue;
+  struct Trace;
+  // nullptr: to nobody. False: there is somebody else.
+  bool send_trace_to(TraceSink* sink);
   const tenon_backend& backend_;
   tenon_device* handle_;
   std::string name_;
   std::vector<UnitInfo> units_;
-  std::unique_ptr<tenon_sink> sink_;  // while there is a trace
+  std::unique_ptr<Trace> trace_;  // from the first on
 };
 
 }  // namespace tenon

@@ -112,19 +112,21 @@ void list_kernels(Program& program, const GraphView& graph) {
   }
 }
 
+// The forecast is of one core; each has memory of its own.
 tenon_info info_of(const Program& program) {
   const Forecast& f = program.forecast;
+  const uint64_t cores = program.device->units;
   const auto ns = [](double seconds) { return static_cast<uint64_t>(seconds * 1e9); };
   tenon_info info{};
-  info.argument_bytes = f.memory.argument_bytes;
-  info.result_bytes = program.result_bytes;
-  info.workspace_bytes = f.memory.temp_bytes;
-  info.code_bytes = f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes);
-  info.reserved_bytes = f.memory.reserved_bytes;
-  info.peak_bytes = f.memory.total_bytes;
-  info.capacity_bytes = f.memory.capacity_bytes;
-  info.flops = f.flops;
-  for (const Kernel& k : f.kernels) info.bytes_moved += k.padded_bytes;
+  info.argument_bytes = cores * f.memory.argument_bytes;
+  info.result_bytes = cores * program.result_bytes;
+  info.workspace_bytes = cores * f.memory.temp_bytes;
+  info.code_bytes = cores * (f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes));
+  info.reserved_bytes = cores * f.memory.reserved_bytes;
+  info.peak_bytes = cores * f.memory.total_bytes;
+  info.capacity_bytes = cores * f.memory.capacity_bytes;
+  info.flops = cores * f.flops;
+  for (const Kernel& k : f.kernels) info.bytes_moved += cores * k.padded_bytes;
   info.device_ns = ns(f.device_s);
   info.feed_ns = ns(f.infeed_s);
   info.host_ns = ns(f.host_s);
@@ -213,6 +215,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   return entry([&] {
     Device& device = *as(handle);
     const tenon_options options = checked_request(graph, given, kOptions, "compile");
+    if (info) check_flags(info->flags, 0, "compile: the info");
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
       if (const Answer answer = own_answer(view.node(i), device, options); answer.answer == TENON_REFUSE)

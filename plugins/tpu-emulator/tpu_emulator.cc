@@ -131,6 +131,7 @@ tenon_status stats(tenon_device* handle, tenon_stats* out) {
   if (!device.inner->stats) return {TENON_UNSUPPORTED, 0, "stats: the backend below does not count its memory"};
   tenon_stats full{};
   full.struct_size = sizeof full;
+  full.flags = out->flags;
   const tenon_status status = device.inner->stats(device.handle, &full);
   if (status.code != TENON_OK) return status;
   const uint64_t memory = device.machine.reported_memory_bytes * device.units;

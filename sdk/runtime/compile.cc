@@ -160,6 +160,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   Device& device = as_device(handle);
   return on_device(device, [&] {
     const tenon_options options = checked_request(graph, given, kOptions, "compile");
+    if (info) check_flags(info->flags, 0, "compile: the info");
     const GraphView view(*graph);
     check_nodes(view, device);
     Compiled made =
@@ -180,8 +181,10 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
 void program_destroy(tenon_program* program) { delete as_program(program); }
 
 tenon_status describe(const tenon_program* program, tenon_plan* out) {
-  reinterpret_cast<const Program*>(program)->description.give(out);
-  return {TENON_OK, 0, nullptr};
+  return guarded([&] {
+    check_flags(out->flags, 0, "describe");
+    reinterpret_cast<const Program*>(program)->description.give(out);
+  });
 }
 
 }  // namespace tenon::plugin::entries

@@ -1,4 +1,5 @@
 // Structs of older and newer hosts, read and filled within their sizes: what lets the contract grow.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 
@@ -161,6 +162,7 @@ void fills_verdicts_by_stride(Subject& s) {
   for (uint64_t stride :
        {uint64_t{4}, uint64_t{8}, uint64_t{sizeof(tenon_verdict)}, uint64_t{sizeof(tenon_verdict) + 24}}) {
     std::vector<uint8_t> out(4 * stride + sizeof(tenon_verdict), kMark);
+    std::fill_n(out.begin(), 3 * stride, uint8_t{0});
     expect_ok(s.backend().supports(s.device(), graph.graph(), &options, nodes, 3,
                                    reinterpret_cast<tenon_verdict*>(out.data()), stride),
               "supports");

@@ -260,6 +260,7 @@ static tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket
   uint32_t i = 0;
   for (; i < r->iterations; ++i) {
     tenon_point after = {NULL, 0};
+    memset(feeds, 0, sizeof(feeds));
     if (r->feed && !r->feed->next(r->feed->ctx, i, feeds, &after)) break;
     bind(r->program, r, r->feed ? feeds : NULL, i, values);
     compute(r->program, values);
