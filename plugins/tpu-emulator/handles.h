@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 #include "machine/machine.h"
 #include "machine/spec.h"
 #include "system_log.h"

@@ -12,7 +12,7 @@
 // one product runs over k in the order of the backend below; cpu.so's is k ascending, one f32 fused multiply-add each.
 #pragma once
 
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tpu {
 

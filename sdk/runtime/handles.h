@@ -15,7 +15,7 @@
 #include "tenon/plugin/entry.h"
 #include "tenon/plugin/inline_backend.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

@@ -6,7 +6,7 @@
 #include "runtime/plan/planner.h"
 #include "tenon/plugin/cost.h"
 #include "tenon/plugin/replicas.h"
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

@@ -29,7 +29,7 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
 #include "tenon/throughput.h"

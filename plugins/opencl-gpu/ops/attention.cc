@@ -84,7 +84,7 @@ Launch make_launch(Driver& driver, const NodeView& node, const char* name) {
   std::string options = std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(wide);
   options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
   options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
-  const char* shape = driver.shape() == Shape::kCpu ? "attention_cpu" : "attention_gpu";
+  const char* shape = driver.style() == KernelStyle::kCpu ? "attention_cpu" : "attention_gpu";
   return Launch::of_text(driver, kernel_source("philox") + row_source("attention") + kernel_source(shape), name,
                          options);
 }
@@ -128,7 +128,7 @@ uint64_t bytes_of(const NodeView& node, uint64_t elements) {
 
 Kernel attention_kernel(Driver& driver, const NodeView& node) {
   Attention a = attention_of(node, kForward);
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   if (cpu)
     choose_rooms(driver, dtype_of(node), false, a);
   else
@@ -187,7 +187,7 @@ void add_attention(KernelTable& table) {
       [](const NodeView& node, const Env& env) {
         Driver& driver = driver_of(*env.device);
         const Attention a = attention_of(node, kGradient);
-        return driver.shape() == Shape::kCpu ? cpu_gradient(driver, node, a) : gpu_gradient(driver, node, a);
+        return driver.style() == KernelStyle::kCpu ? cpu_gradient(driver, node, a) : gpu_gradient(driver, node, a);
       });
 }
 

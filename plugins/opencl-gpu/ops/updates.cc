@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "device/kernel_sources.h"
-#include "fuse/fuse_updates.h"
+#include "fuse/joint_updates.h"
 #include "ops/indexing.h"
 #include "ops/shapes.h"
 #include "tenon/op/table.h"
@@ -103,7 +103,7 @@ Kernel update_kernel(Driver& driver, const NodeView& node, std::string_view op) 
   return kernel;
 }
 
-// fuse_updates.h has the operands.
+// joint_updates.h has the operands.
 Kernel updates_kernel(const NodeView& node, const Env& env) {
   const tenon_attr& op = *node.find("op");
   const std::string name(reinterpret_cast<const char*>(node.graph().attr_data(op)), op.count);

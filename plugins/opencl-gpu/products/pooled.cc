@@ -158,7 +158,7 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
 bool pooled_suits(const NodeView& conv, const Env& env) {
   const Driver& driver = driver_of(*env.device);
   const ConvShape c = tenon::plugin::conv_shape(conv);
-  if (conv.in(own::product::a).dtype() != TENON_F32 || driver.shape() != Shape::kCpu || c.dilation[1] != 1 ||
+  if (conv.in(own::product::a).dtype() != TENON_F32 || driver.style() != KernelStyle::kCpu || c.dilation[1] != 1 ||
       c.dilation[2] != 1 || c.o % lanes_of(driver) != 0)
     return false;
   const Pooled s = pooled_of(c);

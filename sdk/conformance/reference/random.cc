@@ -2,7 +2,7 @@
 #include <iterator>
 
 #include "conformance/reference/ops.h"
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 
 namespace tenon::reference {
 namespace {

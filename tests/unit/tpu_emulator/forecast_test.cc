@@ -1,4 +1,4 @@
-#include "plugins/tpu-emulator/forecast/forecast.h"
+#include "plugins/tpu-emulator/forecast/step_forecast.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Dropout of f32 elements, for whoever has them in a cache.
 #pragma once
 
-#include "kernels/element/philox.h"
+#include "kernels/element/philox_lanes.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/element/philox.h"
+#include "kernels/element/philox_lanes.h"
 #include "kernels/gemm/panel_product.h"
 #include "kernels/movement/strided_copy.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "conformance/host/lowering.h"
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "conformance/suites/run/lowered_collectives.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"

@@ -4,7 +4,7 @@
 
 #include "conformance/host/lowering.h"
 #include "conformance/host/session.h"
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "conformance/sanitizer.h"
 #include "conformance/suites/values/cases.h"
 #include "conformance/suites/values/parts.h"

@@ -15,7 +15,7 @@
 
 #include "tenon/plugin/device_driver.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

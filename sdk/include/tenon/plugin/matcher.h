@@ -1,4 +1,4 @@
-// Puts nodes of a backend's own in the place of several before a graph is planned (rewrite.h): patterns say which nodes
+// Puts nodes of a backend's own in the place of several before a graph is planned (graph_rewrite.h): patterns say which nodes
 // one of its nodes can stand for.
 //
 //   std::optional<Match> conv_norm(const Matching& m, const NodeView& norm) {
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rewrite.h"
+#include "fused_graph.h"
 #include "tenon/plugin/graph_builder.h"
 
 namespace tenon::testing {

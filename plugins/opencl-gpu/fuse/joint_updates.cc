@@ -1,4 +1,4 @@
-#include "fuse/fuse_updates.h"
+#include "fuse/joint_updates.h"
 
 #include <algorithm>
 #include <cstring>
