@@ -58,8 +58,8 @@ enum class PixelRange {
 
 // Batches of records of about one length, as TensorFlow's bucket_by_sequence_length makes them: each bucket has its own shape, so
 // that little is computed for padding. A batch of the last bucket has batch_size rows, one of a shorter bucket as many more as
-// the same number of elements allows. An example goes into the first bucket that it fits; a batch comes when a bucket is full. What a bucket
-// still holds at the end of an epoch waits for the next one: such data train, and repeat.
+// the same number of elements allows. An example goes into the first bucket that it fits; a batch comes when a bucket is full.
+// What a bucket still holds at the end of an epoch waits for the next one: such data train, and repeat.
 struct LengthBuckets {
   std::vector<int64_t> boundaries =
       {};  // the most elements of each bucket, rising; longer examples are left out. None: no buckets

@@ -193,9 +193,9 @@ class Strategy {
   // there has to be such a variable. Throws Error when there is none, or its type is another.
   void write(std::string_view variable, const Array& value);
 
-  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors format where the path ends with ".safetensors", else as
-  // TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. The files are there whole or not at all; a variable
-  // that holds NaN or infinity is an error.
+  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors
+  // format where the path ends with ".safetensors", else as TensorFlow's checkpoints, PATH.index and
+  // PATH.data-00000-of-00001. The files are there whole or not at all; a variable that holds NaN or infinity is an error.
   void save(const std::string& path) const;
   // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that have
   // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in

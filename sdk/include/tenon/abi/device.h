@@ -132,9 +132,9 @@ typedef struct tenon_options {
   uint32_t reserved;
 } tenon_options;
 
-/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a composite is asked for again as its primitives; it is the
- * answer to a name that the backend does not know. A primitive that is not taken is refused, whichever was said. REFUSE:
- * final, the graph cannot run here. */
+/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a composite is
+ * asked for again as its primitives; it is the answer to a name that the backend does not know. A primitive that is not taken
+ * is refused, whichever was said. REFUSE: final, the graph cannot run here. */
 typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 2 } tenon_answer;
 
 typedef struct tenon_verdict {
@@ -185,8 +185,8 @@ typedef enum tenon_plan_memory {
   TENON_PLAN_CONSTANT = 3
 } tenon_plan_memory;
 
-/* Memory in one piece, of all units' or the first's as tenon_allocation, and the steps between which it holds what it is for. Of the workspace, two that are alive at once
- * lie apart. */
+/* Memory in one piece, and the steps between which it holds what it is for. Two of the workspace that are alive at once lie
+ * apart; units are as with tenon_allocation. */
 typedef struct tenon_plan_buffer {
   int32_t memory; /* tenon_plan_memory */
   uint32_t index; /* of the input or result */
