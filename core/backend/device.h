@@ -81,7 +81,7 @@ struct ProgramAllocation {
   uint64_t bytes, dense_bytes, offset;
 };
 
-// Of one unit.
+// What compile says of a program, for one unit.
 struct ProgramInfo {
   uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, reserved_bytes = 0;
   uint64_t peak_bytes = 0, capacity_bytes = 0;

@@ -33,7 +33,7 @@ struct Answer {
   bool asks_below = true;  // TAKE stands if the backend below takes the node too
 };
 
-// Of several units these never reach the backend below: they become sums and joins there.
+// With several units these never reach the backend below: they become sums and joins there.
 bool is_collective(std::string_view op) {
   return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
 }

@@ -80,7 +80,7 @@ struct Queue {
   Device* device;
   tenon_queue* handle;
   tenon_program *last = nullptr, *last_below = nullptr;  // that was run
-  // Of the run in progress: handles of the backend below. They keep their capacity.
+  // Handles of the backend below for the run in progress. They keep their capacity.
   std::vector<tenon_buffer*> inputs, results;
   std::vector<tenon_point> after;
 };

@@ -24,7 +24,7 @@ bool has_epilogue(std::string_view op) { return op == "dot_bias_act" || op == "c
 bool is_product(std::string_view op) {
   return op == "dot" || op == "conv" || op == "conv_grad_input" || op == "conv_grad_filter" || has_epilogue(op);
 }
-// Of the version that is known here: what another means is the backend's below to say.
+// Rounds nodes of the version that is known here: what another means is the backend's below to say.
 bool rounds(const NodeView& node) {
   return node.version() == 1 && is_product(node.op()) && node.in(0).dtype() == TENON_F32;
 }
@@ -59,7 +59,7 @@ class Rounding {
   }
 
  private:
-  // Of an operand.
+  // What an operand was made into.
   struct Made {
     std::array<uint32_t, 3> terms{};
     int have = 0;

@@ -59,7 +59,7 @@ struct Buffer {
     if (host) owner.driver().release_host(host, host_bytes());
     owner.release(memory, bytes);
   }
-  // Of its memory of the host, a whole number of 64.
+  // The size of its memory of the host, a whole number of 64.
   uint64_t host_bytes() const { return (bytes + 63) / 64 * 64; }
   Memory& owner;
   uint64_t bytes;

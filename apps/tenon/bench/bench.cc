@@ -109,7 +109,7 @@ class Bench {
   }
 
  private:
-  // Of a tenth of a second, two calls at least.
+  // Profiles a tenth of a second, two calls at least.
   void profile(StepRunner& runner) {
     const double call_ms = ms_.front() * case_.steps_per_call;
     const int calls = static_cast<int>(std::clamp(100 / call_ms, 2.0, 1000.0));

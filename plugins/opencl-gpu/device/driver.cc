@@ -158,7 +158,7 @@ uint64_t registers_of(cl_device_id device) {
   return tells ? device_info<cl_uint>(device, kRegistersPerBlock) : 0;
 }
 
-// Of the device, or TENON_OPENCL_WIDTH's on CPU shapes.
+// The device's width, or TENON_OPENCL_WIDTH where kernels are those for CPUs.
 uint32_t float_width_of(cl_device_id device, KernelStyle style) {
   const cl_uint native = device_info<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
   const char* forced = std::getenv("TENON_OPENCL_WIDTH");

@@ -27,7 +27,7 @@ struct Pooled {
   int64_t rows_of(int64_t windows) const { return (2 * windows - 1) * stride_row + tap_rows; }
 };
 
-// Of a row of taps in vectors: `rows` of them x `vectors` are in registers at once.
+// How a row of taps is cut: `rows` of them x `vectors` are in registers at once.
 struct PooledCut {
   int64_t rows, vectors;
 };

@@ -53,7 +53,7 @@ struct Forecast {
   std::vector<Kernel> kernels;  // in the order in which they run
   MemoryPlan memory;
   std::vector<Layout> layouts;  // of each value
-  // Of one step (iteration), seconds.
+  // Seconds of one step (iteration).
   double device_s = 0;      // of which:
   double collective_s = 0;  //   all-reduces
   double update_s = 0;      //   optimizer

@@ -10,7 +10,7 @@ namespace {
 using tenon::plugin::NodeView;
 
 constexpr double kFillCycles = 256;  // of a matrix unit's pipeline, for each kernel
-// Of a parameter: LAMB's step length needs the norms of all of it and of its direction before the first is changed, so that
+// LAMB's step length needs the norms of all of a parameter and of its direction before the first is changed, so that
 // both are read once more.
 constexpr double kLambExtraBytes = 8;
 

@@ -147,7 +147,7 @@ void tells_nodes_apart(Subject& s) {
                                           " events of " + std::to_string(all) + ", expected one of each iteration");
 }
 
-// Of a state that is carried on: what an iteration writes the next one reads, so that they cannot be at work at once. And all
+// A state is carried on: what an iteration writes the next one reads, so that they cannot be at work at once. And all
 // of it lies between the call that submits it and the wait that comes back.
 void tells_when(Subject& s) {
   const Program program = compile_traced(s, counter_graph(1000));

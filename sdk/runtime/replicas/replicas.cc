@@ -109,7 +109,7 @@ class Unroller {
     for (int k = 0; k < node.results(); ++k)
       if (node.has_result(k)) values_.add_part(node.result_id(k), results[k]);
   }
-  // Of sums over the units a sum.
+  // Makes a sum of sums over the units.
   void add_sum(const NodeView& node) {
     Ids operands;
     for (int k = 0; k < node.operands(); ++k) {
@@ -267,7 +267,7 @@ class Unroller {
   ReplicaValues values_;
 };
 
-// Of which nodes some that are written for them are not taken; false: of none but those in `apart`.
+// Finds nodes for which some of what is written is not taken; false: none but those in `apart`.
 bool find_refused(const UnrolledGraph& unrolled, const std::vector<bool>& taken, std::vector<bool>& apart) {
   bool found = false;
   for (size_t i = 0; i < taken.size(); ++i) {

@@ -168,7 +168,7 @@ void copies_between_buffers(Subject& s) {
   }
 }
 
-// Of the host's memory an offset is no row's: it counts from the pointer.
+// An offset of the host's memory is no row's: it counts from the pointer.
 void copies_from_offsets_of_the_host(Subject& s) {
   Queue queue(s, s.device());
   const Buffer buffer = f32_buffer(s, {9, 4});

@@ -76,7 +76,7 @@ void knows_no_such_spec(Subject& s) {
               "enumerate of an unknown spec");
 }
 
-// Of backends on the SDK's runtime, whose specs name a number of units: "units=4".
+// Specs of backends on the SDK's runtime name a number of units: "units=4".
 void counts_what_a_spec_names(Subject& s) {
   const std::string own = s.spec() ? s.spec() : "";
   if (own.rfind("units=", 0) != 0) throw Unavailable{"the spec, of --spec, does not name a number of units"};

@@ -45,7 +45,7 @@ typedef struct tenon_forecast_padding {
   uint64_t size, padded; /* elements along it, and how many there is room for */
 } tenon_forecast_padding;
 
-/* Of one unit and one iteration, times in nanoseconds. Pointers belong to the program. */
+/* What one unit takes for one iteration; times in nanoseconds. Pointers belong to the program. */
 typedef struct tenon_forecast_step {
   uint64_t struct_size;
   uint64_t flags;
