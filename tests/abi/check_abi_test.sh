@@ -182,10 +182,10 @@ freezes() { # expected exit code, expected text
 }
 fresh
 echo draft >"$work/history/1.0/status"
-freezes 1 'lacks example.so.gz, skeleton.so.gz or headers.sha256'
+freezes 1 'lacks example.so.gz, skeleton.so.gz, hashes or headers.sha256'
 made=$work/history/1.0/x86_64-linux
 mkdir "$made"
-echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo 0 >"$made/headers.sha256"
+echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo >"$made/hashes"; echo 0 >"$made/headers.sha256"
 freezes 1 'was built with other headers'
 cat "$work"/history/1.0/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$made/headers.sha256"
 cp "$work/headers/tenon/abi/device.h" "$work/kept.h"
