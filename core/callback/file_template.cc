@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 
 namespace tenon {
 namespace {

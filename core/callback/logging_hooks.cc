@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "callback/event_file.h"
 #include "callback/hook_values.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 
 namespace tenon {
 namespace {

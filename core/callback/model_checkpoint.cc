@@ -2,7 +2,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "callback/file_template.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

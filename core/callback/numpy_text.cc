@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/array_dtype.h"
 #include "base/text.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

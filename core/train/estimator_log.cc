@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "base/text.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 
 namespace tenon::estimator_log {
 namespace {

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "callback/event_file.h"
-#include "callback/python_text.h"
+#include "base/python_text.h"
 #include "unit/callback/callback_testing.h"
 #include "unit/callback/event_testing.h"
 
