@@ -44,8 +44,8 @@ std::string facts_json(const DeviceFacts& f) {
 // What there is of them: "     kind TPU, topology 2x2x1, trace clock predicted"
 void print_facts(const DeviceFacts& f) {
   std::string text;
-  for (const auto& [name, fact] : {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver},
-                                   {"topology", &f.topology}})
+  for (const auto& [name, fact] :
+       {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver}, {"topology", &f.topology}})
     if (!fact->empty()) text += std::string(text.empty() ? "" : ", ") + name + " " + *fact;
   if (!text.empty()) print("     %s, trace clock %s\n", text.c_str(), clock_name(f.trace_clock));
 }

@@ -17,9 +17,9 @@
 
 #include "bench/tpu_fit/fc_graph.h"
 #include "plugins/tpu-emulator/forecast/step_forecast.h"
+#include "plugins/tpu-emulator/machine/pieces.h"
 #include "plugins/tpu-emulator/time/fusion.h"
 #include "plugins/tpu-emulator/time/kernel_time.h"
-#include "plugins/tpu-emulator/machine/pieces.h"
 #include "plugins/tpu-emulator/time/schedule.h"
 #include "plugins/tpu-emulator/time/step_time.h"
 

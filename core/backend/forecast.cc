@@ -98,7 +98,8 @@ Result<PredictedStep> forecast(const Device& device, const Program& program) {
   step.struct_size = sizeof step;
   TENON_TRY(call_entry(device.name(), "forecast", [&] { return table->step(program.handle(), &step); }));
   if (!is_readable(step.flags))
-    return Status(Code::kUnsupported, cat(device.name(), ": its prediction has flags ", step.flags, " that are not known"));
+    return Status(Code::kUnsupported,
+                  cat(device.name(), ": its prediction has flags ", step.flags, " that are not known"));
   return step_of(step);
 }
 

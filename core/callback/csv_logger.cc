@@ -1,6 +1,6 @@
 #include "base/file/file.h"
-#include "base/text.h"
 #include "base/python_text.h"
+#include "base/text.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

@@ -2,8 +2,8 @@
 
 #include <set>
 
-#include "base/text.h"
 #include "base/python_text.h"
+#include "base/text.h"
 
 namespace tenon {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
 #include "base/python_text.h"
+#include "base/text.h"
 
 namespace tenon {
 

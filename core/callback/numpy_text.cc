@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "base/text.h"
 #include "base/python_text.h"
+#include "base/text.h"
 
 namespace tenon {
 namespace {

@@ -40,8 +40,8 @@ struct Device {
   SystemLog log;
   std::atomic<uint64_t> programs{0};  // that were compiled
   std::mutex trace_mutex;
-  tenon_sink sink{};      // emit NULL: nobody listens
-  uint64_t trace_ps = 0;  // where the next traced call begins
+  tenon_sink sink{};             // emit NULL: nobody listens
+  uint64_t trace_ps = 0;         // where the next traced call begins
   std::string topology, driver;  // for its facts
 };
 

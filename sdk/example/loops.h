@@ -197,7 +197,8 @@ inline Kernel random(const NodeView& node) {
     for (uint64_t e = 0; e < n;) {
       const auto words = philox({static_cast<uint32_t>((before + e) / 4), stream, static_cast<uint32_t>(step),
                                  static_cast<uint32_t>(step >> 32)}, seed);
-      for (uint64_t i = (before + e) % 4; i < 4 && e < n; ++i) call.out(0)[e++] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
+      for (uint64_t i = (before + e) % 4; i < 4 && e < n; ++i, ++e)
+        call.out(0)[e] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
     }
   };
   return k;

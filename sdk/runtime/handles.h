@@ -13,9 +13,9 @@
 #include "runtime/plan_description.h"
 #include "runtime/queue.h"
 #include "tenon/plugin/entry.h"
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/inline_backend.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 

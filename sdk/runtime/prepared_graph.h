@@ -5,8 +5,8 @@
 
 #include "runtime/plan/planner.h"
 #include "tenon/plugin/cost.h"
-#include "tenon/plugin/replicas.h"
 #include "tenon/plugin/graph_rewrite.h"
+#include "tenon/plugin/replicas.h"
 
 namespace tenon::plugin {
 

@@ -14,8 +14,8 @@ TokenData::TokenData(const DataContext& c, int64_t least)
       vocab_size_(number(c, "vocab_size")),
       skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
   if (max_length_ < least)
-    throw UsageError{format("--max_length is %ld, expected at least %ld", static_cast<long>(max_length_),
-                            static_cast<long>(least))};
+    throw UsageError{
+        format("--max_length is %ld, expected at least %ld", static_cast<long>(max_length_), static_cast<long>(least))};
   if (vocab_size_ < 3)
     throw UsageError{format("--vocab_size is %ld, expected at least 3", static_cast<long>(vocab_size_))};
 }

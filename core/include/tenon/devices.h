@@ -32,7 +32,7 @@ struct UnitInfo {
   int feed_depth = 1;                               // batches that it may hold at a time
   int host = 0;                                     // which machine of the device it is in
   int domain = 0;                                   // units of one domain train together
-  bool emulated = false;  // never chosen by "auto"
+  bool emulated = false;                            // never chosen by "auto"
 };
 
 // What a device tells of itself once it is open; empty: nothing.

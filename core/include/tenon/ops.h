@@ -68,7 +68,8 @@ Tensor iota(Graph& graph, DType dtype, const Shape& shape, int64_t axis);
 // Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar). `first`, here and below: the
 // number that the device's first replica has among those of all devices that train together; what is drawn per replica
 // follows what the replicas before it draw.
-Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false, int64_t first = 0);
+Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false,
+              int64_t first = 0);
 
 // ---- elementwise ----
 Tensor neg(Tensor x);

@@ -29,9 +29,9 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
-#include "tenon/predicted_step.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
+#include "tenon/predicted_step.h"
 #include "tenon/throughput.h"
 #include "tenon/warm_start.h"
 
@@ -40,12 +40,12 @@ namespace tenon {
 using TensorFunction = std::function<Outputs(const Features& features)>;
 
 struct StrategyOptions {
-  uint64_t seed = 0;                     // of first values, of what is drawn
+  uint64_t seed = 0;  // of first values, of what is drawn
   // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that they are
   // given to what they compute in, as Keras's do; the ops between them compute in what they are given.
   std::string dtype_policy = "float32";
-  bool deterministic = false;            // no kernel is chosen by the clock
-  bool soft_placement = false;           // ops that the device lacks run on cpu.so; standard error says which
+  bool deterministic = false;   // no kernel is chosen by the clock
+  bool soft_placement = false;  // ops that the device lacks run on cpu.so; standard error says which
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer

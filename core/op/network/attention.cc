@@ -69,12 +69,9 @@ extern const OpDef kAttention;
 constexpr OpDef kAttention = {"attention", attention_decomposition, attention_gradient};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
-  const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},
-                             {{"scale", o.scale},
-                              {"causal", o.causal},
-                              {"rate", o.rate},
-                              {"stream", o.stream},
-                              {"first", o.first}});
+  const Tensors r =
+      emit_all("attention", {q, k, v, bias, seed, step},
+               {{"scale", o.scale}, {"causal", o.causal}, {"rate", o.rate}, {"stream", o.stream}, {"first", o.first}});
   return {r[0], r[1]};
 }
 

@@ -17,8 +17,8 @@ Tensors dropout_decomposition(const Decompose& n) {
 Tensors dropout_gradient(const Gradient& n) {
   using Op = op::dropout;
   if (!n.needs(Op::x)) return {Tensor(), Tensor(), Tensor(), n.g(0)};
-  const Tensor dx = dropout(n.g(0), n.in(Op::seed), n.in(Op::step), Tensor(), n.f64("rate"), n.i64("stream"),
-                            n.i64("first"));
+  const Tensor dx =
+      dropout(n.g(0), n.in(Op::seed), n.in(Op::step), Tensor(), n.f64("rate"), n.i64("stream"), n.i64("first"));
   return {dx, Tensor(), Tensor(), n.g(0)};
 }
 

@@ -122,8 +122,8 @@ tenon::plugin::DeviceFacts Driver::facts() const {
   return {cpu   ? "CPU"
           : gpu ? "GPU"
                 : "",
-          device_text(found_.device, CL_DEVICE_VENDOR), device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version,
-          "1"};
+          device_text(found_.device, CL_DEVICE_VENDOR),
+          device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version, "1"};
 }
 
 namespace {

@@ -41,8 +41,7 @@ std::vector<int> slots_of(const NodeView& node, int first) {
 }
 
 std::string update_options(std::string_view op, int32_t dtype, bool by_rows, const std::vector<int>& slots) {
-  std::string options =
-      "-D RULE_" + rule_name(op) + " " + update_dtypes(dtype, dtype) + (by_rows ? " -D BY_ROWS" : "");
+  std::string options = "-D RULE_" + rule_name(op) + " " + update_dtypes(dtype, dtype) + (by_rows ? " -D BY_ROWS" : "");
   for (int k : slots) options += " -D SLOT_" + std::to_string(k);
   return options;
 }
@@ -112,8 +111,7 @@ Kernel updates_kernel(const NodeView& node, const Env& env) {
     const int first = kSharedOperands + i * kMemberOperands;
     members.push_back({first, first + 1, first + 2, i * kMemberResults});
   }
-  if (!is_update_by_element(name))
-    throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
+  if (!is_update_by_element(name)) throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
   return joint_kernel(driver_of(*env.device), node, name, members, -TENON_UPDATE_LR, {});
 }
 

@@ -77,9 +77,7 @@ std::string pooled_options(const Driver& driver, const PooledCut& cut) {
   return define("VW", lanes_of(driver)) + define("R", cut.rows) + define("RV", cut.vectors);
 }
 
-bool has_highest_precision(const NodeView& node) {
-  return node.enumerator("precision") >= TENON_PRECISION_HIGHEST;
-}
+bool has_highest_precision(const NodeView& node) { return node.enumerator("precision") >= TENON_PRECISION_HIGHEST; }
 
 // The convolution as far as the windows need it, from values whose y is the pooled one.
 ConvShape even_shape(const NodeView& node, const ValueView& x, const ValueView& w, const ValueView& pooled) {

@@ -6,8 +6,8 @@
 #include <regex>
 #include <sstream>
 
-#include "callback/event_file.h"
 #include "base/python_text.h"
+#include "callback/event_file.h"
 #include "unit/callback/callback_testing.h"
 #include "unit/callback/event_testing.h"
 

@@ -180,7 +180,8 @@ void copies_from_offsets_of_the_host(Subject& s) {
     copy.src_offset = offset;
     queue.wait(submit_copy(s, queue, copy));
     std::copy(from.begin() + static_cast<int64_t>(offset), from.end(), expected.begin() + 48);
-    expect_same(read_odd(queue, buffer), expected, "after rows from byte " + std::to_string(offset) + " of the host's memory");
+    expect_same(read_odd(queue, buffer), expected,
+                "after rows from byte " + std::to_string(offset) + " of the host's memory");
     Bytes to(offset + 33, 0xA5);
     copy = copy_from(buffer, to.data(), 32, 3 * 16);
     copy.dst_offset = offset;
@@ -188,8 +189,8 @@ void copies_from_offsets_of_the_host(Subject& s) {
     expect_same(Bytes(to.begin() + static_cast<int64_t>(offset), to.end() - 1),
                 Bytes(expected.begin() + 48, expected.begin() + 80),
                 "rows copied to byte " + std::to_string(offset) + " of the host's memory");
-    expect(to.back() == 0xA5 && std::count(to.begin(), to.begin() + static_cast<int64_t>(offset), 0xA5) ==
-                                    static_cast<int64_t>(offset),
+    expect(to.back() == 0xA5 &&
+               std::count(to.begin(), to.begin() + static_cast<int64_t>(offset), 0xA5) == static_cast<int64_t>(offset),
            "copy wrote beside its destination in the host's memory");
   }
 }

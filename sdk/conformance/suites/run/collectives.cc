@@ -168,7 +168,8 @@ void knows_replicas(Subject& s, int64_t first) {
   const Buffer& out = r.make({kRows * r.units()}, TENON_SPLIT);
   r.run(sketch, {{}, {&out}});
   Floats expected;
-  for (int64_t unit = 0; unit < r.units(); ++unit) expected.insert(expected.end(), kRows, static_cast<float>(first + unit));
+  for (int64_t unit = 0; unit < r.units(); ++unit)
+    expected.insert(expected.end(), kRows, static_cast<float>(first + unit));
   expect_equal(r.get(out), expected, "replica_id of each unit, the first of which is " + std::to_string(first));
 }
 

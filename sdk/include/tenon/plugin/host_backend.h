@@ -10,8 +10,8 @@
 //   }
 #pragma once
 
-#include "tenon/plugin/kernel.h"
 #include "tenon/plugin/graph_rewrite.h"
+#include "tenon/plugin/kernel.h"
 
 namespace tenon::plugin {
 

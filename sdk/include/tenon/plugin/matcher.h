@@ -59,7 +59,7 @@ class GraphIndex {
 struct Match {
   using Emit = std::function<void(Rewrite&)>;
   std::vector<uint32_t> nodes;
-  std::vector<std::pair<uint32_t, Emit>> parts;              // each where this node stood
+  std::vector<std::pair<uint32_t, Emit>> parts;             // each where this node stood
   std::vector<std::pair<uint32_t, uint32_t>> instead = {};  // who reads or makes the first value has the second
 
   Match(std::vector<uint32_t> gone, uint32_t at, Emit emit) : nodes(std::move(gone)), parts{{at, std::move(emit)}} {}
