@@ -75,6 +75,16 @@ const tenon_graph* GraphImage::flat() const { return impl_->flat.graph(); }
 
 // ---- Device ----
 
+// Where a backend's events go, as long as the device is there: a call that comes too late finds nobody, and two that come at
+// once, against the contract, take turns.
+struct Device::Trace {
+  std::mutex mutex;
+  TraceSink* to = nullptr;
+  tenon_sink sink{};
+
+  static void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) noexcept;
+};
+
 Device::Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units)
     : backend_(backend), handle_(handle), name_(std::move(name)), units_(std::move(units)) {}
 
@@ -253,16 +263,6 @@ bool is_plain(const char* name) {
 }
 
 }  // namespace
-
-// Where a backend's events go, as long as the device is there: a call that comes too late finds nobody, and two that come at
-// once, against the contract, take turns.
-struct Device::Trace {
-  std::mutex mutex;
-  TraceSink* to = nullptr;
-  tenon_sink sink{};
-
-  static void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) noexcept;
-};
 
 void Device::Trace::emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) noexcept {
   auto& trace = *static_cast<Trace*>(ctx);
