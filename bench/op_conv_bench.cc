@@ -54,7 +54,7 @@ struct Node {
   std::function<void(GraphBuilder&)> attributes;
 };
 
-// Of the calling thread.
+// What the calling thread has used.
 double cpu_seconds() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -289,8 +289,9 @@ if [ "$mode" = freeze ]; then
   status=$(cat "$at/status" 2>/dev/null || echo absent)
   [ "$status" = draft ] || fail "version $version is $status; what is frozen has to be a draft"
   made=$at/x86_64-linux
-  if [ ! -f "$made/example.so.gz" ] || [ ! -f "$made/skeleton.so.gz" ] || [ ! -f "$made/headers.sha256" ]; then
-    fail "$made lacks example.so.gz, skeleton.so.gz or headers.sha256; share/keep_abi_binaries.sh makes them"
+  if [ ! -f "$made/example.so.gz" ] || [ ! -f "$made/skeleton.so.gz" ] || [ ! -f "$made/hashes" ] ||
+    [ ! -f "$made/headers.sha256" ]; then
+    fail "$made lacks example.so.gz, skeleton.so.gz, hashes or headers.sha256; share/keep_abi_binaries.sh makes them"
   elif [ "$(cat "$made/headers.sha256")" != "$(cat "$at"/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1)" ]; then
     fail "$made was built with other headers than $at/tenon/abi; share/keep_abi_binaries.sh renews it"
   fi

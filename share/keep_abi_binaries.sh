@@ -4,7 +4,7 @@
 #   share/keep_abi_binaries.sh [--history DIR] BUILD       BUILD: a release build of Tenon, up to date
 #
 # `example` is sdk/example, on the SDK's runtime; `skeleton` is what `tenon-new-backend --abi` writes, in C on the ABI alone.
-# They are stripped and packed, and run on Debian 12 and whatever is newer. A frozen version keeps those that it has.
+# Beside them stand the hashes of what they train to. They are stripped and packed, and run on Debian 12 and whatever is newer. A frozen version keeps those that it has.
 # Needs x86-64 Linux, cmake, a C and a C++ compiler, strip, objdump, gzip.
 set -eu
 
@@ -57,6 +57,7 @@ check_libraries() { # LIB.so
   done
 }
 
+: >"$work/hashes"
 step cmake --install "$build" --component sdk --prefix "$work/sdk"
 cp -r "$root/sdk/example" "$work/example"
 step "$work/sdk/bin/tenon-new-backend" --abi skeleton "$work/skeleton"
@@ -68,6 +69,10 @@ for name in example skeleton; do
   strip "$library"
   check_libraries "$library"
   gzip -9nc "$library" >"$at/$machine/$name.so.gz"
+  hash=$(HOME=$work "$root/tests/abi/train_hash.sh" "$build/bin/tenon" "$name" "$work/$name/build:$build/lib/tenon") ||
+    fail "$name does not train"
+  echo "$name $hash" >>"$work/hashes"
   echo "keep_abi_binaries: $at/$machine/$name.so.gz: $(wc -c <"$at/$machine/$name.so.gz") bytes, unpacked $(wc -c <"$library")"
 done
+cp "$work/hashes" "$at/$machine/hashes"
 cat "$at"/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$at/$machine/headers.sha256"

@@ -23,8 +23,8 @@ struct TransformerSizes {
   double stddev = 0;  // of first weights; 0: as Glorot has them, and embeddings of 1 / sqrt(hidden), times sqrt(hidden)
 };
 
-// Of the parameters vocab_size, param_set (tiny, base, big), hidden_size, num_heads and filter_size (0: of param_set),
-// num_hidden_layers and dropout. Throws Error.
+// The sizes that the parameters vocab_size, param_set (tiny, base, big), hidden_size, num_heads, filter_size (0: param_set's),
+// num_hidden_layers and dropout say. Throws Error.
 TransformerSizes transformer_sizes(const Params& params);
 // What the parameters ask for, at a learning rate that is divided by the root of the hidden size.
 Optimizer transformer_optimizer(const Params& params, int64_t hidden);

@@ -37,7 +37,6 @@ std::string facts_json(const DeviceFacts& f) {
       .add("kind", f.kind)
       .add("vendor", f.vendor)
       .add("driver", f.driver)
-      .add("firmware", f.firmware)
       .add("topology", f.topology)
       .add("trace_clock", clock_name(f.trace_clock))
       .str();
@@ -46,8 +45,8 @@ std::string facts_json(const DeviceFacts& f) {
 // What there is of them: "     kind TPU, topology 2x2x1, trace clock predicted"
 void print_facts(const DeviceFacts& f) {
   std::string text;
-  for (const auto& [name, fact] : {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver},
-                                   {"firmware", &f.firmware}, {"topology", &f.topology}})
+  for (const auto& [name, fact] :
+       {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver}, {"topology", &f.topology}})
     if (!fact->empty()) text += std::string(text.empty() ? "" : ", ") + name + " " + *fact;
   if (!text.empty()) print("     %s, trace clock %s\n", text.c_str(), clock_name(f.trace_clock));
 }

@@ -45,7 +45,7 @@ bool is_integer(const nlohmann::json& json) {
   return json.is_number_integer() && (!json.is_number_unsigned() || json.get<uint64_t>() <= uint64_t{INT64_MAX});
 }
 
-// Of the kind that the model's flag has; a number that a float flag has may be whole in the file.
+// The value in the kind that the model's flag has; a float flag's number may be whole in the file.
 Params::Value flag_of(const std::string& path, const std::string& name, const nlohmann::json& json,
                       const Params::Value& kind) {
   const std::string key = "flags." + name;

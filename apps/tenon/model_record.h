@@ -19,7 +19,7 @@ struct ModelRecord {
   std::vector<std::string> labels;             // class names; empty: unknown
 };
 
-// Of a model directory, or of the one that a checkpoint is in; none where it has no such file. Throws Error where the file is
+// The record of a model directory, or of a checkpoint's directory; none where it has no such file. Throws Error where the file is
 // damaged (which names line and column), or says what the model does not have or in another kind (which names the key).
 std::optional<ModelRecord> read_model_record(const std::string& place);
 // Whole or not at all; a file that says the same is left as it is. Throws Error.

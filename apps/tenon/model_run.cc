@@ -31,7 +31,7 @@ const DataKind& kind_among(const std::vector<std::string>& words) {
   return data_kind(model.example(defaults).kind);
 }
 
-// Of the directory that flags name, or of the checkpoint's.
+// The record of the directory that flags name, or of the checkpoint's.
 std::optional<ModelRecord> remembered(const Flags& flags) {
   for (const char* place : {"checkpoint", "model_dir"})
     if (const std::string path = flags.get_or(place, std::string()); !path.empty())

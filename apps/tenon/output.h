@@ -45,7 +45,7 @@ void print_text(std::string_view text);    // with its line breaks
 void print_data(const std::string& line);
 // What is redrawn on a terminal in place of the line before; the last one is ended by print_line("").
 void draw_line(const std::string& line);
-// Of the terminal that standard output is; 80 where it does not say.
+// How wide the terminal behind standard output is; 80 where it does not say.
 size_t terminal_columns();
 // One line on standard error; with its line breaks where they are kept.
 void print_error(std::string_view text, Lines lines = Lines::kEscaped);
@@ -58,7 +58,7 @@ std::string with_commas(int64_t n);
 std::string counted(int64_t n, const char* thing);
 // "0.1234"; from 100,000 on "1.235e+05"
 std::string number_text(double value);
-// Of so many a second: "0.31", "38.2", "1,240", "12,345,678".
+// So many a second: "0.31", "38.2", "1,240", "12,345,678".
 std::string rate_text(double rate);
 // "1.5 GiB"
 std::string bytes_text(double bytes);

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "bench/tpu_fit/fc_graph.h"
-#include "plugins/tpu-emulator/forecast/forecast.h"
+#include "plugins/tpu-emulator/forecast/step_forecast.h"
+#include "plugins/tpu-emulator/machine/pieces.h"
 #include "plugins/tpu-emulator/time/fusion.h"
 #include "plugins/tpu-emulator/time/kernel_time.h"
-#include "plugins/tpu-emulator/machine/pieces.h"
 #include "plugins/tpu-emulator/time/schedule.h"
 #include "plugins/tpu-emulator/time/step_time.h"
 

@@ -48,6 +48,9 @@ void call_void_entry(std::string_view backend, std::string_view entry, Body&& bo
 // Bytes of an ordinary text, and of one that may have many lines: a message, advice.
 constexpr size_t kMaxText = 4096, kMaxReport = 65536;
 
+// Whether what a backend filled may be read: a low flag that this core does not know says that it means something else.
+inline bool is_readable(uint64_t flags, uint64_t known = 0) { return (flags & UINT32_MAX & ~known) == 0; }
+
 // Text of a plugin is not trusted: control characters and what is no UTF-8 become '?', length is
 // bounded. Lines are kept.
 std::string printable(std::string_view text, size_t most = kMaxText);

@@ -59,6 +59,8 @@ Result<ProgramDescription> describe(const Device& device, const Program& program
   tenon_plan plan{};
   plan.struct_size = sizeof plan;
   TENON_TRY(call_entry(device.name(), "describe", [&] { return backend.describe(program.handle(), &plan); }));
+  if (!is_readable(plan.flags))
+    return Status(Code::kUnsupported, cat(device.name(), ": describe gave flags ", plan.flags, " that are not known"));
   ProgramDescription out;
   out.steps = rows_of(plan.steps, plan.n_steps, plan.step_stride,
                       [&](const tenon_plan_step& step) { return step_of(step, plan); });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include "backend/abi.h"
 #include "backend/units.h"
@@ -75,6 +76,16 @@ const tenon_graph* GraphImage::flat() const { return impl_->flat.graph(); }
 
 // ---- Device ----
 
+// Where a backend's events go, as long as the device is there: a call that comes too late finds nobody, and two that come at
+// once, against the contract, take turns.
+struct Device::Trace {
+  std::mutex mutex;
+  TraceSink* to = nullptr;
+  tenon_sink sink{};
+
+  static void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) noexcept;
+};
+
 Device::Device(const tenon_backend& backend, tenon_device* handle, std::string name, std::vector<UnitInfo> units)
     : backend_(backend),
       handle_(handle),
@@ -94,8 +105,10 @@ namespace {
 tenon_stats read_stats(const tenon_backend& backend, tenon_device* device, const std::string& name) {
   tenon_stats stats{};
   stats.struct_size = sizeof stats;
-  if (backend.stats) call_void_entry(name, "stats", [&] { (void)backend.stats(device, &stats); });
-  return stats;
+  if (!backend.stats) return stats;
+  tenon_status told{TENON_INTERNAL, 0, nullptr};
+  call_void_entry(name, "stats", [&] { told = backend.stats(device, &stats); });
+  return told.code == TENON_OK && is_readable(stats.flags) ? stats : tenon_stats{};
 }
 
 }  // namespace
@@ -112,7 +125,9 @@ Status Device::with_memory(const Status& refused, uint64_t asked) const {
   return Status(refused.code(), std::move(text));
 }
 
+// What the backend emits as it closes finds nobody, but a lock.
 Device::~Device() {
+  if (trace_) send_trace_to(nullptr);
   call_void_entry(name_, "device_close", [&] { backend_.device_close(handle_); });
 }
 
@@ -180,25 +195,26 @@ tenon_options abi_options(const ProgramOptions& o) {
   out.flags = (o.deterministic ? TENON_OPTION_DETERMINISTIC : 0) | (o.trace ? TENON_OPTION_TRACE : 0) |
               (o.forecast_only ? TENON_OPTION_FORECAST : 0);
   out.max_iterations = static_cast<uint32_t>(o.max_iterations);
-  out.precision = o.precision;
   return out;
 }
 
-ProgramInfo info_of(const tenon_info& i) {
+// Backends count all units together, and units are alike.
+ProgramInfo info_of(const tenon_info& i, uint64_t units) {
+  if (!is_readable(i.flags)) return {};
   ProgramInfo out;
-  out.argument_bytes = i.argument_bytes;
-  out.result_bytes = i.result_bytes;
-  out.workspace_bytes = i.workspace_bytes;
-  out.code_bytes = i.code_bytes;
-  out.reserved_bytes = i.reserved_bytes;
-  out.peak_bytes = i.peak_bytes;
-  out.capacity_bytes = i.capacity_bytes;
-  out.flops = i.flops;
-  out.bytes_moved = i.bytes_moved;
+  const auto share = [units](uint64_t of_all) { return of_all / units + (of_all % units != 0); };
+  out.argument_bytes = share(i.argument_bytes);
+  out.result_bytes = share(i.result_bytes);
+  out.workspace_bytes = share(i.workspace_bytes);
+  out.code_bytes = share(i.code_bytes);
+  out.reserved_bytes = share(i.reserved_bytes);
+  out.peak_bytes = share(i.peak_bytes);
+  out.capacity_bytes = i.capacity_bytes / units;
+  out.flops = share(i.flops);
+  out.bytes_moved = share(i.bytes_moved);
   out.device_ns = i.device_ns;
   out.feed_ns = i.feed_ns;
   out.host_ns = i.host_ns;
-  out.warnings = printable(i.warnings, kMaxReport);
   constexpr uint32_t kMaxAllocations = 1 << 20;
   const uint32_t n = i.allocations ? std::min(i.n_allocations, kMaxAllocations) : 0;
   for (uint32_t k = 0; k < n; ++k) {
@@ -224,7 +240,7 @@ Result<std::vector<NodeVerdict>> Device::supports(const GraphImage& graph, std::
   for (const tenon_verdict& v : verdicts) {
     if (v.answer < TENON_REFUSE || v.answer > TENON_TAKE)
       return broke_abi(name_, cat("supports answered ", v.answer, ", expected 0 to 2"));
-    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), v.deterministic != 0, printable(v.reason)});
+    out.push_back({static_cast<NodeVerdict::Answer>(v.answer), printable(v.reason)});
   }
   return out;
 }
@@ -236,11 +252,12 @@ Result<Program> Device::compile(const GraphImage& graph, const ProgramOptions& o
   Program program;
   const Status status = call_entry(
       name_, "compile", [&] { return backend_.compile(handle_, graph.flat(), &o, &program.handle_, &filled); });
-  if (info) *info = info_of(filled);
+  const uint64_t units = std::max<size_t>(units_.size(), 1);
+  if (info) *info = info_of(filled, units);
   TENON_TRY(with_memory(status, filled.workspace_bytes));
   if (!program.handle_) return broke_abi(name_, "compile gave no program");
   program.device_ = shared_from_this();
-  program.info_ = info_of(filled);
+  program.info_ = info_of(filled, units);
   return program;
 }
 
@@ -253,31 +270,42 @@ bool is_plain(const char* name) {
   return n < kMaxText && name[n] == '\0';
 }
 
-void emit_events(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
+}  // namespace
+
+void Device::Trace::emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) noexcept {
+  auto& trace = *static_cast<Trace*>(ctx);
+  const std::lock_guard lock(trace.mutex);
+  if (!trace.to) return;
   for (uint32_t i = 0; i < n; ++i) {
     tenon_event e{};
     std::memcpy(&e, reinterpret_cast<const uint8_t*>(events) + i * stride, std::min<uint64_t>(stride, sizeof e));
     const std::string cleaned = !e.name || is_plain(e.name) ? "" : one_line(printable(e.name));
     const char* name = !e.name ? "" : cleaned.empty() ? e.name : cleaned.c_str();
-    static_cast<TraceSink*>(ctx)->emit({name, e.node, e.unit, e.lane, e.start_ps, e.duration_ps, e.flops, e.bytes});
+    trace.to->emit({name, e.node, e.unit, e.lane, e.start_ps, e.duration_ps, e.flops, e.bytes});
   }
 }
 
-}  // namespace
+bool Device::send_trace_to(TraceSink* sink) {
+  if (!trace_) trace_ = std::make_unique<Trace>();
+  const std::lock_guard lock(trace_->mutex);
+  if (sink && trace_->to) return false;
+  trace_->to = sink;
+  return true;
+}
 
 Status Device::begin_trace(TraceSink& sink) {
   if (!backend_.trace) return Status(Code::kUnsupported, cat(name_, ": the backend does not trace"));
-  if (sink_) return invalid(name_, ": a trace is running already");
-  sink_ = std::make_unique<tenon_sink>(tenon_sink{sizeof(tenon_sink), 0, &sink, emit_events});
-  const Status status = call_entry(name_, "trace", [&] { return backend_.trace(handle_, sink_.get()); });
-  if (!status.ok()) sink_.reset();
+  if (!send_trace_to(&sink)) return invalid(name_, ": a trace is running already");
+  trace_->sink = {sizeof(tenon_sink), 0, trace_.get(), Trace::emit};
+  const Status status = call_entry(name_, "trace", [&] { return backend_.trace(handle_, &trace_->sink); });
+  if (!status.ok()) send_trace_to(nullptr);
   return status;
 }
 
 Status Device::end_trace() {
-  if (!sink_) return {};
+  if (!trace_ || !trace_->to) return {};
   const Status status = call_entry(name_, "trace", [&] { return backend_.trace(handle_, nullptr); });
-  sink_.reset();
+  send_trace_to(nullptr);
   return status;
 }
 

@@ -21,7 +21,6 @@ struct tenon_buffer;
 struct tenon_queue;
 struct tenon_program;
 struct tenon_graph;
-struct tenon_sink;
 struct tenon_status;
 
 namespace tenon {
@@ -66,7 +65,6 @@ class GraphImage {
 struct NodeVerdict {
   enum class Answer { kRefuse = 0, kDecompose = 1, kTake = 2 };
   Answer answer = Answer::kRefuse;
-  bool deterministic = true;
   std::string reason;
 };
 
@@ -75,7 +73,6 @@ struct ProgramOptions {
   bool trace = false;          // runs of the program can be traced
   bool forecast_only = false;  // it is looked at (backend/forecast.h), never run
   int max_iterations = 1;
-  int precision = 0;
   bool soft_placement = false;  // of compile(): what the device refuses runs on cpu.so. Backends are not told
 };
 
@@ -84,12 +81,13 @@ struct ProgramAllocation {
   uint64_t bytes, dense_bytes, offset;
 };
 
+// What compile says of a program, for one unit.
 struct ProgramInfo {
   uint64_t argument_bytes = 0, result_bytes = 0, workspace_bytes = 0, code_bytes = 0, reserved_bytes = 0;
   uint64_t peak_bytes = 0, capacity_bytes = 0;
   uint64_t flops = 0, bytes_moved = 0;  // of an iteration; 0: unknown
   uint64_t device_ns = 0, feed_ns = 0, host_ns = 0;
-  std::string warnings;
+  std::string warnings;  // lines of the core's: what soft placement moved
   std::vector<ProgramAllocation> allocations;
 };
 
@@ -104,7 +102,7 @@ struct TraceEvent {
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // On any thread, one at a time.
+  // On any thread, one at a time. Throws nothing.
   virtual void emit(const TraceEvent& event) = 0;
 };
 
@@ -267,12 +265,15 @@ class Device : public std::enable_shared_from_this<Device> {
 
  private:
   friend class Queue;
+  struct Trace;
+  // nullptr: to nobody. False: there is somebody else.
+  bool send_trace_to(TraceSink* sink);
   const tenon_backend& backend_;
   tenon_device* handle_;
   std::string name_;
   std::vector<UnitInfo> units_;
   int rank_, processes_;
-  std::unique_ptr<tenon_sink> sink_;  // while there is a trace
+  std::unique_ptr<Trace> trace_;  // from the first on
 };
 
 }  // namespace tenon

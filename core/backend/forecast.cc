@@ -22,7 +22,7 @@ std::optional<tenon_forecast> find_forecast(const tenon_backend& backend, std::s
   uint64_t size = 0;
   std::memcpy(&size, found, sizeof size);
   std::memcpy(&table, found, std::min<uint64_t>(size, sizeof table));
-  if (!table.step) return {};
+  if (!table.step || !is_readable(table.flags)) return {};
   return table;
 }
 
@@ -67,10 +67,10 @@ PredictedStep step_of(const tenon_forecast_step& s) {
   out.collective_ms = milliseconds(s.collective_ns);
   out.update_ms = milliseconds(s.update_ns);
   out.flops = s.flops;
-  out.peak_flops = static_cast<double>(s.peak_flops);
-  out.peak_bytes = static_cast<double>(s.peak_bytes);
-  out.out_bytes_per_s = static_cast<double>(s.out_bytes);
-  out.back_bytes_per_s = static_cast<double>(s.back_bytes);
+  out.peak_flops = static_cast<double>(s.flops_per_second);
+  out.peak_bytes = static_cast<double>(s.bytes_per_second);
+  out.out_bytes_per_s = static_cast<double>(s.out_bytes_per_second);
+  out.back_bytes_per_s = static_cast<double>(s.back_bytes_per_second);
   out.kernels = rows_of(s.kernels, s.n_kernels, s.kernel_stride, kernel_of);
   out.arguments = rows_of(s.arguments, s.n_arguments, s.argument_stride, argument_of);
   out.paddings = rows_of(s.paddings, s.n_paddings, s.padding_stride, padding_of);
@@ -97,6 +97,9 @@ Result<PredictedStep> forecast(const Device& device, const Program& program) {
   tenon_forecast_step step{};
   step.struct_size = sizeof step;
   TENON_TRY(call_entry(device.name(), "forecast", [&] { return table->step(program.handle(), &step); }));
+  if (!is_readable(step.flags))
+    return Status(Code::kUnsupported,
+                  cat(device.name(), ": its prediction has flags ", step.flags, " that are not known"));
   return step_of(step);
 }
 

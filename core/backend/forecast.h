@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 
 namespace tenon {
 

@@ -29,9 +29,8 @@ void Queue::ask_failure(const tenon_status& status, const tenon_program* program
   if (!backend.error_info) return;
   tenon_error error{};
   error.struct_size = sizeof error;
-  const Status told =
-      call_entry(device_->name(), "error_info", [&] { return backend.error_info(handle_, &error); });
-  if (!told.ok() || error.code != status.code) return;
+  const Status told = call_entry(device_->name(), "error_info", [&] { return backend.error_info(handle_, &error); });
+  if (!told.ok() || !is_readable(error.flags) || error.code != status.code) return;
   if (error.native) failure_.native = error.native;
   if (program && error.program != program) return;
   if (error.iteration != TENON_NONE) failure_.iteration = error.iteration;

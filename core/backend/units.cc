@@ -11,6 +11,7 @@ namespace {
 
 constexpr uint32_t kMaxUnits = 65536;
 constexpr uint32_t kMaxFeedDepth = 4096;
+constexpr uint64_t kUnitFlags = TENON_UNIT_INLINE | TENON_UNIT_EMULATED;
 
 const char* or_null(const std::string& spec) { return spec.empty() ? nullptr : spec.c_str(); }
 
@@ -27,6 +28,8 @@ Status call(const LoadedBackend& backend, const std::string& spec, tenon_unit* u
 Status check_unit(const std::string& backend, const tenon_unit& u, size_t i) {
   if (u.feed_depth == 0 || u.feed_depth > kMaxFeedDepth)
     return wrong(backend, cat("gave unit ", i, " feed_depth ", u.feed_depth, ", expected 1 to ", kMaxFeedDepth));
+  if (!is_readable(u.flags, kUnitFlags))
+    return wrong(backend, cat("gave unit ", i, " flags ", u.flags, ", of which this version knows ", kUnitFlags));
   if (u.kind == 0) return wrong(backend, cat("gave unit ", i, " no kind"));
   return {};
 }
@@ -49,8 +52,6 @@ UnitInfo describe(const tenon_unit& u) {
   info.feed_depth = static_cast<int>(u.feed_depth);
   info.host = static_cast<int>(u.host);
   info.domain = static_cast<int>(u.domain);
-  info.is_inline = u.flags & TENON_UNIT_INLINE;
-  info.host_feed = u.flags & TENON_UNIT_HOST_FEED;
   info.emulated = u.flags & TENON_UNIT_EMULATED;
   return info;
 }
@@ -91,8 +92,8 @@ DeviceFacts facts_of(const tenon_backend& backend, tenon_device* device, const s
   tenon_facts facts{};
   facts.struct_size = sizeof facts;
   if (!call_entry(name, "facts", [&] { return backend.facts(device, &facts); }).ok()) return {};
-  return {fact(facts.kind),     fact(facts.vendor),   fact(facts.driver),
-          fact(facts.firmware), fact(facts.topology), clock_of(facts.trace_clock)};
+  if (!is_readable(facts.flags)) return {};
+  return {fact(facts.kind), fact(facts.vendor), fact(facts.driver), fact(facts.topology), clock_of(facts.trace_clock)};
 }
 
 Result<std::vector<tenon_unit>> raw_units(const LoadedBackend& backend, const std::string& spec) {

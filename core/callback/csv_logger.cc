@@ -1,8 +1,8 @@
 #include "base/file/file.h"
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
-#include "tenon/processes.h"
 #include "tenon/callbacks.h"
+#include "tenon/processes.h"
 
 namespace tenon {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <set>
 
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 
 namespace tenon {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 
 namespace tenon {
 

@@ -1,9 +1,9 @@
 // Hooks that say or write numbers.
 #include "base/number.h"
+#include "base/python_text.h"
 #include "base/text.h"
 #include "callback/event_file.h"
 #include "callback/hook_values.h"
-#include "callback/python_text.h"
 
 namespace tenon {
 namespace {

@@ -1,8 +1,8 @@
 #include "base/file/file.h"
 #include "base/number.h"
+#include "base/python_text.h"
 #include "base/text.h"
 #include "callback/file_template.h"
-#include "callback/python_text.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 
 namespace tenon {
 namespace {

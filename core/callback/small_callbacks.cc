@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/array_dtype.h"
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

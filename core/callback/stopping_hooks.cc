@@ -5,8 +5,8 @@
 
 #include "base/file/file.h"
 #include "base/number.h"
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 #include "tenon/hooks.h"
 
 namespace tenon {

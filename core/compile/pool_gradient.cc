@@ -17,12 +17,7 @@ namespace {
 
 class PoolGradient {
  public:
-  explicit PoolGradient(const Graph& from) : from_(from), rewrite_(from), uses_(from.values.size()) {
-    for (const Node& node : from.nodes)
-      for (ValueId v : node.operands)
-        if (v >= 0) ++uses_[v];
-    for (const Output& r : from.results) ++uses_[r.value];
-  }
+  explicit PoolGradient(const Graph& from) : from_(from), rewrite_(from), uses_(count_uses(from)) {}
 
   Graph run() {
     return rewrite_.run([this](const Node& node, const Tensors& operands) { return visit(node, operands); });

@@ -15,6 +15,15 @@ Rewrite::Rewrite(const Graph& from) : from_(from), map_(from.values.size()), nod
   for (const Node& node : from.nodes) to_.unique_name_taken(node.name);
 }
 
+std::vector<int> count_uses(const Graph& graph) {
+  std::vector<int> uses(graph.values.size());
+  for (const Node& node : graph.nodes)
+    for (ValueId v : node.operands)
+      if (v >= 0) ++uses[v];
+  for (const Output& r : graph.results) ++uses[r.value];
+  return uses;
+}
+
 std::vector<bool> Rewrite::live_nodes() const {
   std::vector<bool> live(from_.nodes.size(), false);
   const auto mark = [&](ValueId v) {

@@ -29,6 +29,9 @@ class Rewrite {
   std::vector<NodeId> node_map_;  // old node -> the new one that defines its first result; -1: gone
 };
 
+// How many operands and results each value is.
+std::vector<int> count_uses(const Graph& graph);
+
 // Dead code, common subexpressions, constant folding and identities (x * 1, x + 0, a reshape of a
 // reshape, a broadcast scalar). Values do not change, except that folded constants are rounded once.
 Graph simplify(const Graph& graph);

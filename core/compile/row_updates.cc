@@ -42,12 +42,7 @@ Tensor in_rows(Tensor x, int64_t n, const Shape& whole) {
 
 class RowUpdates {
  public:
-  explicit RowUpdates(const Graph& from) : from_(from), rewrite_(from), uses_(from.values.size()) {
-    for (const Node& node : from.nodes)
-      for (ValueId v : node.operands)
-        if (v >= 0) ++uses_[v];
-    for (const Output& r : from.results) ++uses_[r.value];
-  }
+  explicit RowUpdates(const Graph& from) : from_(from), rewrite_(from), uses_(count_uses(from)) {}
 
   Graph run() {
     return rewrite_.run([this](const Node& node, const Tensors& operands) { return visit(node, operands); });

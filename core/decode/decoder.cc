@@ -52,7 +52,7 @@ Tensor unwrapped(Tensor x) { return reshape(x, Shape(std::vector<int64_t>(x.shap
 
 }  // namespace
 
-// Of inputs of one signature.
+// The programs for inputs of one signature.
 struct DecodePrograms {
   DecodePrograms(const Strategy& strategy, const Decoder::Begin& begin_with, const Decoder::Next& next,
                  const DecodeOptions& o, std::string prefix, int64_t batch)

@@ -78,7 +78,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   std::shared_ptr<MeasuredStep> train(Model& model, const std::map<int64_t, double>& class_weight);
   std::shared_ptr<MeasuredStep> test(Model& model);
   Function& predict(Model& model);
-  // Of a call that predicts outputs have an axis of batches in front.
+  // Whether outputs of a call that predicts have an axis of batches in front.
   bool predicts_several() const { return options_.steps_per_execution > 1; }
   std::shared_ptr<MeasuredStep> train_on_batch(Model& model, const std::map<int64_t, double>& class_weight);
   std::shared_ptr<MeasuredStep> test_on_batch(Model& model);
@@ -121,12 +121,12 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   // this model: another program's like model finds them, whatever else its strategy has. `examples` are the model's; while
   // they are not known, names in files are those of the strategy.
   void find_own_names(Model& model, const std::vector<Type>& examples);
-  // Of weights, where they have others than in the strategy.
+  // The names of weights that have others than in the strategy.
   const std::map<std::string, std::string>& own_names() const { return own_names_; }
   // What a file of all that the model's training is made of has: names there by those of the strategy. Throws Error where two
   // would have one name.
   std::map<std::string, std::string> names_in_file() const;
-  // Of a name of the strategy.
+  // What a name of the strategy is in a file.
   std::string name_in_file(const std::string& name) const;
   // Throws Error where the strategy has variables, or values that wait, of others: what is loaded before the model's weights
   // are known waits by the names in the file.

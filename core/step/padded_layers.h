@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "graph/graph.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 
 namespace tenon {
 

@@ -5,7 +5,7 @@
 
 #include "compile/compile.h"
 #include "step/trace.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 
 namespace tenon {
 

@@ -18,7 +18,7 @@ class TokenCache {
     return cache;
   }
 
-  // Of the vocabulary `owner`, whose number no other one ever has; none: empty. REQUIRED: 1 to kMostCharacters of them.
+  // The ids by the vocabulary `owner`, whose number no other one ever has; none: empty. REQUIRED: 1 to kMostCharacters.
   std::span<const int32_t> find(uint64_t owner, std::u32string_view token) const {
     const Entry& e = entries_[place_of(owner, token)];
     if (e.owner != owner || std::u32string_view(e.token, e.characters) != token) return {};

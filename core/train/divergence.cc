@@ -109,7 +109,7 @@ class Estimator::Divergence {
     return feed.status();
   }
 
-  // Of one step on the batch at `at` from a checkpoint's states, or from first values.
+  // The loss of one step on the batch at `at` from a checkpoint's states, or from first values.
   Result<float> first_loss(const PipelineState& at, const TensorFile* checkpoint) {
     VariableStore trial(m_.device, m_.queue, m_.config.seed);
     TENON_TRY(trial.provide(function_.executable().graph, checkpoint));
@@ -183,7 +183,7 @@ class Estimator::Divergence {
                " on others", farthest_.text.empty() ? "" : cat("; ", farthest_.text));
   }
 
-  // Of checkpoints that are all the witnesses' word is against: those with weights that no data make sound.
+  // Those checkpoints, of all that the witnesses' word is against, with weights that no data make sound.
   Result<std::vector<std::string>> absurd(const std::vector<std::string>& bad) const {
     std::vector<std::string> out;
     for (const std::string& prefix : bad) {

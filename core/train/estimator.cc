@@ -13,7 +13,7 @@ constexpr std::string_view kSamples = "tenon/input_samples";
 constexpr std::string_view kFingerprint = "tenon/input_fingerprint";
 constexpr std::string_view kData = "tenon/input_data";  // checkpoints of before it was written have none
 
-// Of a graph that trains: a variable of the checkpoint that it would leave behind, or "".
+// A variable of the checkpoint that a graph that trains would leave behind, or "".
 std::string unused_variable(const Graph& graph, const TensorFile& file) {
   const auto trains = [](const Variable& v) { return v.kind == VariableKind::kCounter; };
   if (std::none_of(graph.variables.begin(), graph.variables.end(), trains)) return {};

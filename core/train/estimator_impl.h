@@ -79,7 +79,7 @@ struct Estimator::Impl {
   Status park();  // keeps states that no checkpoint has
   void device_line(const std::string& line, bool detail);
   bool on_tpu() const { return device && device->units()[0].kind == "accelerator"; }
-  // Of a mode, and compiled for such batches. With `told`, the lines of calling the model function.
+  // The function of a mode, compiled for such batches. With `told`, it prints the lines of calling the model function.
   Result<std::unique_ptr<TracedFunction>> function(const std::vector<FeatureSpec>& specs, int64_t batch, Mode mode,
                                                    int max_iterations, bool told = false,
                                                    Remainder remainder = Remainder::kDrop);

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "base/python_text.h"
 #include "base/text.h"
-#include "callback/python_text.h"
 
 namespace tenon::estimator_log {
 namespace {

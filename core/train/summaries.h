@@ -14,7 +14,7 @@ namespace tenon {
 // Files begin with their first scalar. What cannot be written is an error to tell; it ends nothing.
 class Summaries {
  public:
-  // Of RunConfig's save_summary_steps and model_dir, without which nothing is written.
+  // Writes by RunConfig's save_summary_steps and model_dir, without which there is nothing to write.
   Status after_call(const RunConfig& config, int64_t step, std::span<const float> losses);
   Status evaluated(const RunConfig& config, const std::string& name, int64_t step, const EvalResult& results);
   // What was written of evaluations of this name, by step.

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "rewrite.h"
+#include "fused_graph.h"
 #include "tenon/plugin/host_backend.h"
 
 namespace tenon::cpu {

@@ -3,7 +3,7 @@
 #include "device/driver.h"
 #include "device/table.h"
 #include "fuse/fuse_chains.h"
-#include "fuse/fuse_updates.h"
+#include "fuse/joint_updates.h"
 #include "products/pooled.h"
 #include "tenon/plugin/device_backend.h"
 #include "tenon/plugin/host_backend.h"

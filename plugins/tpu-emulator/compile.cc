@@ -20,12 +20,10 @@ using namespace tenon::plugin;
 
 constexpr uint64_t kOptions = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE | TENON_OPTION_FORECAST;
 
-// What the backend below is asked with. It may not round on its own what is rounded already.
-tenon_options inner_options(const tenon_options& options, const Device& device) {
+// What the backend below is asked with.
+tenon_options inner_options(const tenon_options& options) {
   tenon_options out = options;
   out.flags &= ~(TENON_OPTION_TRACE | TENON_OPTION_FORECAST);
-  if (device.spec.rounds || options.precision < TENON_PRECISION_HIGH)
-    out.precision = std::max<int32_t>(options.precision, TENON_PRECISION_HIGH);
   return out;
 }
 
@@ -35,7 +33,7 @@ struct Answer {
   bool asks_below = true;  // TAKE stands if the backend below takes the node too
 };
 
-// Of several units these never reach the backend below: they become sums and joins there.
+// With several units these never reach the backend below: they become sums and joins there.
 bool is_collective(std::string_view op) {
   return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
 }
@@ -47,7 +45,7 @@ Answer own_answer(const NodeView& node, const Device& device, const tenon_option
   if (std::string refusal = replicas_refusal(node, device.units); !refusal.empty())
     return {TENON_REFUSE, std::move(refusal)};
   if (device.units > 1 && is_collective(node.op())) return {TENON_TAKE, "", false};
-  const bool hides = device.spec.rounds && hides_dots(node, options.precision);
+  const bool hides = device.spec.rounds && hides_dots(node);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
 }
 
@@ -114,19 +112,21 @@ void list_kernels(Program& program, const GraphView& graph) {
   }
 }
 
+// The forecast is of one core; each has memory of its own.
 tenon_info info_of(const Program& program) {
   const Forecast& f = program.forecast;
+  const uint64_t cores = program.device->units;
   const auto ns = [](double seconds) { return static_cast<uint64_t>(seconds * 1e9); };
   tenon_info info{};
-  info.argument_bytes = f.memory.argument_bytes;
-  info.result_bytes = program.result_bytes;
-  info.workspace_bytes = f.memory.temp_bytes;
-  info.code_bytes = f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes);
-  info.reserved_bytes = f.memory.reserved_bytes;
-  info.peak_bytes = f.memory.total_bytes;
-  info.capacity_bytes = f.memory.capacity_bytes;
-  info.flops = f.flops;
-  for (const Kernel& k : f.kernels) info.bytes_moved += k.padded_bytes;
+  info.argument_bytes = cores * f.memory.argument_bytes;
+  info.result_bytes = cores * program.result_bytes;
+  info.workspace_bytes = cores * f.memory.temp_bytes;
+  info.code_bytes = cores * (f.memory.program_bytes - std::min(f.memory.program_bytes, f.memory.temp_bytes));
+  info.reserved_bytes = cores * f.memory.reserved_bytes;
+  info.peak_bytes = cores * f.memory.total_bytes;
+  info.capacity_bytes = cores * f.memory.capacity_bytes;
+  info.flops = cores * f.flops;
+  for (const Kernel& k : f.kernels) info.bytes_moved += cores * k.padded_bytes;
   info.device_ns = ns(f.device_s);
   info.feed_ns = ns(f.infeed_s);
   info.host_ns = ns(f.host_s);
@@ -169,9 +169,9 @@ std::vector<bool> inner_takes(const Device& device, const GraphView& graph, cons
 void compile_inner(Program& program, const tenon_graph& graph, const tenon_options& options) {
   const Device& device = *program.device;
   GraphView view(graph);
-  const Rewritten rounded = device.spec.rounds ? round_operands(view, options.precision) : Rewritten{};
+  const Rewritten rounded = device.spec.rounds ? round_operands(view) : Rewritten{};
   const tenon_graph* current = rounded.graph.empty() ? &graph : rounded.graph.graph();
-  const tenon_options inner = inner_options(options, device);
+  const tenon_options inner = inner_options(options);
   UnrolledGraph unrolled;
   if (device.units > 1) {
     const auto takes = [&](const GraphView& made) { return inner_takes(device, made, inner); };
@@ -190,7 +190,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
   return entry([&] {
     const Device& device = *as(handle);
     const tenon_options options = checked_request(graph, given, kOptions, "supports");
-    const tenon_options inner = inner_options(options, device);
+    const tenon_options inner = inner_options(options);
     std::vector<tenon_verdict> verdicts(n);
     check(device.inner->supports(device.handle, graph, &inner, nodes, n, verdicts.data(), sizeof(tenon_verdict)));
     const GraphView view(*graph);
@@ -215,6 +215,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   return entry([&] {
     Device& device = *as(handle);
     const tenon_options options = checked_request(graph, given, kOptions, "compile");
+    if (info) check_flags(info->flags, 0, "compile: the info");
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
       if (const Answer answer = own_answer(view.node(i), device, options); answer.answer == TENON_REFUSE)
@@ -233,7 +234,6 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
                                (view.result(i).mode == TENON_MODE_EACH ? std::max(options.max_iterations, 1u) : 1);
     ForecastOptions how;
     how.iterations_per_loop = std::max(options.max_iterations, 1u);
-    how.precision = options.precision;
     program->forecast = forecast(view, device.machine, how);
     list_allocations(*program, view.n_nodes());
     check_memory(*program, view, info);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 #include "machine/machine.h"
 #include "machine/spec.h"
 #include "system_log.h"
@@ -40,8 +40,8 @@ struct Device {
   SystemLog log;
   std::atomic<uint64_t> programs{0};  // that were compiled
   std::mutex trace_mutex;
-  tenon_sink sink{};      // emit NULL: nobody listens
-  uint64_t trace_ps = 0;  // where the next traced call begins
+  tenon_sink sink{};             // emit NULL: nobody listens
+  uint64_t trace_ps = 0;         // where the next traced call begins
   std::string topology, driver;  // for its facts
 };
 
@@ -80,7 +80,7 @@ struct Queue {
   Device* device;
   tenon_queue* handle;
   tenon_program *last = nullptr, *last_below = nullptr;  // that was run
-  // Of the run in progress: handles of the backend below. They keep their capacity.
+  // Handles of the backend below for the run in progress. They keep their capacity.
   std::vector<tenon_buffer*> inputs, results;
   std::vector<tenon_point> after;
 };

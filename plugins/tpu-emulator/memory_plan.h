@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 #include "machine/pieces.h"
 
 namespace tpu {

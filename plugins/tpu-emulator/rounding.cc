@@ -24,12 +24,10 @@ bool has_epilogue(std::string_view op) { return op == "dot_bias_act" || op == "c
 bool is_product(std::string_view op) {
   return op == "dot" || op == "conv" || op == "conv_grad_input" || op == "conv_grad_filter" || has_epilogue(op);
 }
-// Of the version that is known here: what another means is the backend's below to say.
+// Rounds nodes of the version that is known here: what another means is the backend's below to say.
 bool rounds(const NodeView& node) {
   return node.version() == 1 && is_product(node.op()) && node.in(0).dtype() == TENON_F32;
 }
-
-int32_t precision_of(const NodeView& node, int32_t least) { return std::max(least, node.enumerator("precision")); }
 
 // Ops that only move values: what comes out went in, and is no new subnormal.
 bool only_moves(const NodeView& node) {
@@ -40,9 +38,7 @@ bool only_moves(const NodeView& node) {
 
 class Rounding {
  public:
-  Rounding(const GraphView& graph, int32_t precision) : graph_(graph), least_(precision), rewrite_(graph) {
-    find_placements();
-  }
+  explicit Rounding(const GraphView& graph) : graph_(graph), rewrite_(graph) { find_placements(); }
 
   Rewritten make() {
     bool any = false;
@@ -63,7 +59,7 @@ class Rounding {
   }
 
  private:
-  // Of an operand.
+  // What an operand was made into.
   struct Made {
     std::array<uint32_t, 3> terms{};
     int have = 0;
@@ -107,7 +103,7 @@ class Rounding {
   }
 
   int terms_of(const NodeView& node) const {
-    const int32_t precision = has_epilogue(node.op()) ? 0 : precision_of(node, least_);
+    const int32_t precision = has_epilogue(node.op()) ? 0 : node.enumerator("precision");
     return precision >= TENON_PRECISION_HIGHEST ? 3 : precision == TENON_PRECISION_HIGH ? 2 : 1;
   }
 
@@ -220,7 +216,6 @@ class Rounding {
   }
 
   GraphView graph_;
-  int32_t least_;
   Rewrite rewrite_;
   tenon::plugin::GraphBuilder* last_ = nullptr;  // the node added last: attributes go to it
   std::unordered_map<uint32_t, Made> terms_;
@@ -230,13 +225,13 @@ class Rounding {
 
 }  // namespace
 
-bool hides_dots(const NodeView& node, int32_t precision) {
+bool hides_dots(const NodeView& node) {
   for (const char* op : {"attention", "attention_grad", "lstm", "lstm_grad", "gru", "gru_grad"})
     if (node.op() == op) return true;
   return has_epilogue(node.op()) && node.in(0).dtype() == TENON_F32 &&
-         precision_of(node, precision) > TENON_PRECISION_DEFAULT;
+         node.enumerator("precision") > TENON_PRECISION_DEFAULT;
 }
 
-Rewritten round_operands(const GraphView& graph, int32_t precision) { return Rounding(graph, precision).make(); }
+Rewritten round_operands(const GraphView& graph) { return Rounding(graph).make(); }
 
 }  // namespace tpu

@@ -12,14 +12,14 @@
 // one product runs over k in the order of the backend below; cpu.so's is k ascending, one f32 fused multiply-add each.
 #pragma once
 
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tpu {
 
 // Whether a node takes part in dots inside of itself, which rounding cannot reach: it is to be decomposed.
-bool hides_dots(const tenon::plugin::NodeView& node, int32_t precision);
+bool hides_dots(const tenon::plugin::NodeView& node);
 
-// `precision`: the least of all nodes (tenon_precision). An empty graph: nothing is to be rounded.
-tenon::plugin::Rewritten round_operands(const tenon::plugin::GraphView& graph, int32_t precision);
+// An empty graph: nothing is to be rounded.
+tenon::plugin::Rewritten round_operands(const tenon::plugin::GraphView& graph);
 
 }  // namespace tpu

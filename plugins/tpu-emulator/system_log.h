@@ -43,7 +43,7 @@ class SystemLog {
   std::mutex mutex_;
   bool initialised_ = false;
   uint64_t calls_ = 0;
-  // Of the program that ran last.
+  // The program that ran last.
   uint64_t program_ = 0;
   bool first_call_ = false;
   uint64_t measured_steps_ = 0;

@@ -15,7 +15,7 @@ constexpr char kName[] = "tpu-emulator", kVersion[] = "1.0";
 
 tenon_unit unit_of(const Machine& machine, int core, const tenon_unit& inner) {
   tenon_unit unit{};
-  unit.flags = TENON_UNIT_EMULATED | (inner.flags & (TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED));
+  unit.flags = TENON_UNIT_EMULATED | (inner.flags & TENON_UNIT_INLINE);
   unit.kind = TENON_ACCELERATOR;
   const int per_host = machine.cores / machine.hosts;
   unit.host = static_cast<uint32_t>(core / per_host);
@@ -131,6 +131,7 @@ tenon_status stats(tenon_device* handle, tenon_stats* out) {
   if (!device.inner->stats) return {TENON_UNSUPPORTED, 0, "stats: the backend below does not count its memory"};
   tenon_stats full{};
   full.struct_size = sizeof full;
+  full.flags = out->flags;
   const tenon_status status = device.inner->stats(device.handle, &full);
   if (status.code != TENON_OK) return status;
   const uint64_t memory = device.machine.reported_memory_bytes * device.units;

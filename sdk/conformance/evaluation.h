@@ -11,7 +11,7 @@ namespace tenon::conformance {
 
 using Tensors = std::vector<reference::Tensor>;
 
-// Of one graph of primitives, which must live as long. Throws Failure where the reference cannot evaluate it.
+// Evaluates one graph of primitives, which must live as long. Throws Failure where the reference cannot.
 class Evaluation {
  public:
   explicit Evaluation(const tenon_graph& graph);

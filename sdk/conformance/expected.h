@@ -14,16 +14,16 @@ struct Expected {
   bool zero_signs = false;                    // a zero has to have its sign: of primitives that keep it
 };
 
-// Of a graph of primitives. A graph of one node has the bound of its op (reference/error_bound.h); one whose nodes
-// are all exact has none. Of any other the reference is evaluated again with every node's results, and the inputs,
+// What a graph of primitives gives. A graph of one node has the bound of its op (reference/error_bound.h); one whose nodes
+// are all exact has none. For any other the reference is evaluated again with every node's results, and the inputs,
 // moved within their bounds; the tolerance is a small multiple of how far any result went, and the last rounding.
 // `move_inputs` is false where results select elements.
 Expected expect_of(const tenon_graph& lowered, const std::vector<reference::Tensor>& inputs, bool move_inputs);
-// Of a case: its lowered graph on its inputs, with its order of summation allowed. Dots and convolutions have at
-// least `precision`, which the backend must be asked for too (tenon_options); the corpus asks for what it needs.
+// What a case's lowered graph gives on its inputs, with its order of summation allowed. Dots and convolutions have at
+// least `precision`, as the graph that the backend gets must too (with_precision); the corpus asks for what it needs.
 Expected expect_of(const Case& c, const std::vector<reference::Tensor>& inputs,
                    int32_t precision = TENON_PRECISION_DEFAULT);
-// Of the case's steps, one after the other: the results that alias an input are that input in the next step, and the
+// What the case's steps give, one after the other: the results that alias an input are that input in the next step, and the
 // tolerance of a step holds what all before it may have added.
 std::vector<Expected> expect_steps(const Case& c, uint64_t seed, int32_t precision = TENON_PRECISION_DEFAULT);
 

@@ -107,17 +107,22 @@ void iota(const NodeView& node, Function& f) {
   f.body += fill(node, f.out(node.result_id(0)), index);
 }
 
-void replica_id(const NodeView& node, Function& f) { f.body += fill(node, f.out(node.result_id(0)), "0"); }
+void replica_id(const NodeView& node, Function& f) {
+  f.body += fill(node, f.out(node.result_id(0)), text(node.i64("first")));
+}
 
 void random(const NodeView& node, Function& f) {
   const std::string seed = f.in(node.operand_id(0)), step = f.in(node.operand_id(1)), y = f.out(node.result_id(0));
-  f.body += names({{"N", node.out(0).elements()}, {"stream", node.i64("stream")}}) + "  const uint64_t seed = " + seed +
-            "[0], step = " + step +
-            "[0];\n  for (long e = 0; e < N; e += 4) {\n"
-            "    uint32_t c[4] = {(uint32_t)(e / 4), (uint32_t)stream, (uint32_t)step, (uint32_t)(step >> 32)};\n    "
-            "philox(c, seed);\n"
-            "    for (int i = 0; i < 4 && e + i < N; ++i) " +
-            y + "[e + i] = (float)(c[i] >> 8) * 0x1p-24f;\n  }\n";
+  const int64_t n = node.out(0).elements(), most = int64_t{1} << 34;  // what is counted to
+  const int64_t before = node.flag("per_replica") ? node.i64("first") % most * (n % most) % most : 0;
+  f.body +=
+      names({{"N", n}, {"before", before}, {"stream", node.i64("stream")}}) + "  const uint64_t seed = " + seed +
+      "[0], step = " + step +
+      "[0];\n  for (long e = 0; e < N;) {\n"
+      "    uint32_t c[4] = {(uint32_t)((before + e) / 4), (uint32_t)stream, (uint32_t)step, (uint32_t)(step >> 32)};\n"
+      "    philox(c, seed);\n"
+      "    for (int i = (int)((before + e) % 4); i < 4 && e < N; ++i) " +
+      y + "[e++] = (float)(c[i] >> 8) * 0x1p-24f;\n  }\n";
 }
 
 // gather y[b,p,j,s] = x[b,p,i[b,j],s]; scatter y[b,p,i[b,j],s] += or = u[b,p,j,s]. `row` and `at` are where the rows of s lie.

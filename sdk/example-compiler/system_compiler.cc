@@ -122,7 +122,7 @@ uint64_t hash(const std::string& bytes, uint64_t h) {
   return h;
 }
 
-// Of all that the code depends on.
+// A key of all that the code depends on.
 std::string key_of(const std::string& source, const std::string& version) {
   std::string all = source + '\0' + version;
   for (const char* flag : kFlags) all += std::string(" ") + flag;

@@ -179,22 +179,26 @@ Kernel iota(const NodeView& node) {
   return k;
 }
 
+// This device is one unit: of the replicas of all devices it is number `first`.
 template <class T>
-Kernel zero(const NodeView& node) {
+Kernel replica_id(const NodeView& node) {
   Kernel k;
-  k.run = [n = node.out(0).elements()](const Call& call) { std::fill_n(call.out<T>(0), n, T(0)); };
+  k.run = [first = static_cast<T>(node.i64("first"))](const Call& call) { *call.out<T>(0) = first; };
   return k;
 }
 
-// Uniform numbers in [0, 1), the same on every device.
+// Uniform numbers in [0, 1), the same on every device. Replicas draw one behind the other.
 inline Kernel random(const NodeView& node) {
+  const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
+  const uint64_t before = node.flag("per_replica") ? static_cast<uint64_t>(node.i64("first")) * n : 0;
   Kernel k;
-  k.run = [n = node.out(0).elements(), stream = static_cast<uint32_t>(node.i64("stream"))](const Call& call) {
+  k.run = [n, before, stream = static_cast<uint32_t>(node.i64("stream"))](const Call& call) {
     const uint64_t seed = *call.in<uint64_t>(0), step = *call.in<uint64_t>(1);
-    for (int64_t e = 0; e < n; e += 4) {
-      const auto words = philox({static_cast<uint32_t>(e / 4), stream, static_cast<uint32_t>(step),
+    for (uint64_t e = 0; e < n;) {
+      const auto words = philox({static_cast<uint32_t>((before + e) / 4), stream, static_cast<uint32_t>(step),
                                  static_cast<uint32_t>(step >> 32)}, seed);
-      for (int64_t i = 0; i < 4 && e + i < n; ++i) call.out(0)[e + i] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
+      for (uint64_t i = (before + e) % 4; i < 4 && e < n; ++i, ++e)
+        call.out(0)[e] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
     }
   };
   return k;

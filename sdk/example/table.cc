@@ -71,9 +71,9 @@ void fill_table(KernelTable& table) {
 
   // An op of this vendor's own, which models ask for by name (tenon/custom_op.h).
   add_unary<Floats>(table, "example.softsign", [](auto x) { return x / (1 + std::fabs(x)); });
-  // This device is one unit: what it gathers from all replicas is what it has, and it is the first.
+  // This device is one unit: what it gathers from all its replicas is what it has.
   add_by_width(table, "all_gather", LOOP(same));
-  add_typed<Types<int32_t>>(table, "replica_id", LOOP(zero));
+  add_typed<Types<int32_t>>(table, "replica_id", LOOP(replica_id));
 }
 
 }  // namespace

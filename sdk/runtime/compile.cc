@@ -52,7 +52,6 @@ Env make_env(const Device& device, const tenon_options& options) {
   env.host = &device.backend.host;
   if (device.execution == Execution::kInline && env.host->gang) env.threads = std::max(env.host->threads, 1u);
   env.deterministic = (options.flags & TENON_OPTION_DETERMINISTIC) != 0;
-  env.precision = options.precision;
   if (!device.on_host()) env.device = device.driver.get();
   return env;
 }
@@ -150,7 +149,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     for (uint32_t i = 0; i < n; ++i) {
       const Verdict verdict = answer(view.node(nodes[i]), device);
       reasons[i] = verdict.reason;
-      const tenon_verdict v{verdict.answer, 1, reasons[i].empty() ? nullptr : reasons[i].c_str()};
+      const tenon_verdict v{verdict.answer, 0, reasons[i].empty() ? nullptr : reasons[i].c_str()};
       std::memcpy(reinterpret_cast<uint8_t*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
     }
   });
@@ -161,6 +160,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
   Device& device = as_device(handle);
   return on_device(device, [&] {
     const tenon_options options = checked_request(graph, given, kOptions, "compile");
+    if (info) check_flags(info->flags, 0, "compile: the info");
     const GraphView view(*graph);
     check_nodes(view, device);
     Compiled made =
@@ -181,8 +181,10 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
 void program_destroy(tenon_program* program) { delete as_program(program); }
 
 tenon_status describe(const tenon_program* program, tenon_plan* out) {
-  reinterpret_cast<const Program*>(program)->description.give(out);
-  return {TENON_OK, 0, nullptr};
+  return guarded([&] {
+    check_flags(out->flags, 0, "describe");
+    reinterpret_cast<const Program*>(program)->description.give(out);
+  });
 }
 
 }  // namespace tenon::plugin::entries

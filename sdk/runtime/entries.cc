@@ -70,7 +70,10 @@ tenon_status buffer_alloc(tenon_device* handle, const tenon_desc* given, tenon_b
 void buffer_free(tenon_buffer* buffer) { delete as_buffer(buffer); }
 
 tenon_status stats(tenon_device* handle, tenon_stats* out) {
-  return guarded([&] { give(as_device(handle).memory.stats(), out); });
+  return guarded([&] {
+    check_flags(out->flags, 0, "stats");
+    give(as_device(handle).memory.stats(), out);
+  });
 }
 
 tenon_status trace(tenon_device* handle, const tenon_sink* sink) {
@@ -89,7 +92,6 @@ tenon_status facts(tenon_device* handle, tenon_facts* out) {
     full.kind = told(known.kind);
     full.vendor = told(known.vendor);
     full.driver = told(known.driver);
-    full.firmware = told(known.firmware);
     full.topology = told(known.topology);
     full.trace_clock = TENON_CLOCK_MONOTONIC;  // a step's time is told by waiting for it
     give(full, out);

@@ -13,9 +13,9 @@
 #include "runtime/plan_description.h"
 #include "runtime/queue.h"
 #include "tenon/plugin/entry.h"
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/inline_backend.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 
@@ -59,7 +59,7 @@ struct Buffer {
     if (host) owner.driver().release_host(host, host_bytes());
     owner.release(memory, bytes);
   }
-  // Of its memory of the host, a whole number of 64.
+  // The size of its memory of the host, a whole number of 64.
   uint64_t host_bytes() const { return (bytes + 63) / 64 * 64; }
   Memory& owner;
   uint64_t bytes;

@@ -42,7 +42,7 @@ class PlanDescription::Maker {
     }
   }
 
-  // Of nodes, of which those that move nothing are no steps; the graph's end stands for what follows the last of them.
+  // The first step from a node on: nodes that move nothing are no steps, and the graph's end stands for what follows the last.
   uint32_t first_step(uint32_t node) const {
     const auto at = std::find_if(plan_.steps.begin(), plan_.steps.end(), [&](const Step& s) { return s.node >= node; });
     return std::min(static_cast<uint32_t>(at - plan_.steps.begin()), last_step());

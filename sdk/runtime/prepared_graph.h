@@ -5,8 +5,8 @@
 
 #include "runtime/plan/planner.h"
 #include "tenon/plugin/cost.h"
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/replicas.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 
@@ -26,13 +26,13 @@ class PreparedGraph {
   const Origins& origins() const { return origins_; }  // of the view's nodes, in the given graph
   const Cost& cost() const { return cost_; }           // of the given graph, on all units
 
-  // Of each of the view's nodes, those of the given graph that it does; each of them is done once on a unit.
+  // For each of the view's nodes those of the given graph that it does; each of them is done once on a unit.
   std::vector<Origins> done_nodes() const;
   struct NodeResult {
     UnrolledGraph::Origin node;
     uint32_t result;  // TENON_NONE: what the given graph does not have
   };
-  // Of each of the view's values that a node makes, whose it is in the given graph.
+  // For each of the view's values that a node makes, whose it is in the given graph.
   std::vector<NodeResult> node_results() const;
 
  private:

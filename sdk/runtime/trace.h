@@ -44,7 +44,7 @@ class StepEvents {
   std::vector<tenon_event> events_;
 };
 
-// Of a clock that never goes back.
+// The time of a clock that never goes back.
 uint64_t now_ps();
 
 }  // namespace tenon::plugin

@@ -192,7 +192,6 @@ tenon_status facts(Layer& layer, tenon_device* handle, tenon_facts* out) {
   check_fact(out->kind, "kind");
   check_fact(out->vendor, "vendor");
   check_fact(out->driver, "driver");
-  check_fact(out->firmware, "firmware");
   check_fact(out->topology, "topology");
   if (out->trace_clock < TENON_CLOCK_OWN || out->trace_clock > TENON_CLOCK_PREDICTED)
     backend_broke("tells of trace clock ", out->trace_clock, ", expected 0 to 2");

@@ -12,11 +12,10 @@ constexpr uint64_t kMustKnow = TENON_OPTION_DETERMINISTIC | TENON_OPTION_TRACE;
 constexpr uint64_t kKnownOptions = kMustKnow | TENON_OPTION_FORECAST;
 constexpr int32_t kVerdictGuard = 0x5a5a5a5a;
 
-void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, precision); }
+void check_options(const tenon_options* options) { TENON_VALIDATE_SIZE(options, tenon_options, max_iterations); }
 
 struct Answer {
   int32_t answer;
-  uint32_t deterministic;
   std::string reason;
   bool has_reason;
 };
@@ -46,8 +45,7 @@ tenon_status ask(const Question& q, const std::vector<uint32_t>& nodes, std::vec
       backend_broke("answered ", v.answer, " for node ", nodes[i], ", expected 0 to 2");
     if (v.answer == TENON_REFUSE && (!v.reason || !*v.reason))
       backend_broke("refused node ", nodes[i], " without a reason");
-    if (v.deterministic > 1) backend_broke("says deterministic = ", v.deterministic, " for node ", nodes[i]);
-    out->push_back({v.answer, v.deterministic, v.reason ? v.reason : "", v.reason != nullptr});
+    out->push_back({v.answer, v.reason ? v.reason : "", v.reason != nullptr});
   }
   return status;
 }
@@ -63,7 +61,7 @@ void check_pure(const Question& q, const std::vector<uint32_t>& nodes, const std
   if (ask(q, reversed, &again).code) backend_broke("answered OK, and an error to the same question");
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Answer& other = again[nodes.size() - 1 - i];
-    if (other.answer != first[i].answer || other.deterministic != first[i].deterministic)
+    if (other.answer != first[i].answer)
       backend_broke("answered ", first[i].answer, " for ", describe(*q.graph, nodes[i]), ", then ", other.answer,
                     ": it is to be pure");
   }
@@ -81,7 +79,6 @@ void give(const std::vector<Answer>& answers, tenon_verdict* out, uint64_t strid
     reasons[i] = answers[i].reason;
     tenon_verdict v{};
     v.answer = answers[i].answer;
-    v.deterministic = answers[i].deterministic;
     v.reason = answers[i].has_reason ? reasons[i].c_str() : nullptr;
     std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
   }

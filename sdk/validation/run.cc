@@ -110,7 +110,9 @@ int32_t feed_next(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point* afte
     if (!after || (!feeds && guard.program->signature.n_feeds)) backend_broke("asked for a batch without room for it");
     guard.handles.assign(guard.program->signature.n_feeds + size_t{1}, nullptr);
     *after = {nullptr, 0};
-    more = guard.feed->next(guard.feed->ctx, i, guard.handles.data(), after) != 0;
+    const int32_t answer = guard.feed->next(guard.feed->ctx, i, guard.handles.data(), after);
+    if (answer != 0 && answer != 1) host_broke("answers ", answer, " when asked for batch ", i, ", expected 0 or 1");
+    more = answer == 1;
     guard.stopped = !more;
     if (!more) return;
     translate_batch(guard, feeds, after);

@@ -100,8 +100,8 @@ minor_1; change types.h 's/  const char\* message;/  const char* message; int64_
 refused 'tenon_status.more: tenon_status is frozen'
 minor_1; change types.h 's/  uint64_t u64;/  uint64_t u64; void* p;/'
 refused 'tenon_scalar.p: tenon_scalar is frozen'
-minor_1; change device.h 's/TENON_UNIT_HOST_FEED (1ull << 1)/TENON_UNIT_HOST_FEED (1ull << 7)/'
-refused 'macro TENON_UNIT_HOST_FEED has changed'
+minor_1; change device.h 's/TENON_UNIT_EMULATED (1ull << 1)/TENON_UNIT_EMULATED (1ull << 7)/'
+refused 'macro TENON_UNIT_EMULATED has changed'
 minor_1; change device.h 's/^#define TENON_DESC_HOST .*/&\n#define TENON_DESC_OTHER (1ull << 0)/'
 refused 'TENON_DESC_OTHER takes the bit of another flag: TENON_DESC_HOST'
 minor_1; change device.h '/^#define TENON_UNIT_EMULATED/d'
@@ -182,10 +182,10 @@ freezes() { # expected exit code, expected text
 }
 fresh
 echo draft >"$work/history/1.0/status"
-freezes 1 'lacks example.so.gz, skeleton.so.gz or headers.sha256'
+freezes 1 'lacks example.so.gz, skeleton.so.gz, hashes or headers.sha256'
 made=$work/history/1.0/x86_64-linux
 mkdir "$made"
-echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo 0 >"$made/headers.sha256"
+echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo >"$made/hashes"; echo 0 >"$made/headers.sha256"
 freezes 1 'was built with other headers'
 cat "$work"/history/1.0/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$made/headers.sha256"
 cp "$work/headers/tenon/abi/device.h" "$work/kept.h"

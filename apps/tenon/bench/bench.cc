@@ -109,7 +109,7 @@ class Bench {
   }
 
  private:
-  // Of a tenth of a second, two calls at least.
+  // Profiles a tenth of a second, two calls at least.
   void profile(StepRunner& runner) {
     const double call_ms = ms_.front() * case_.steps_per_call;
     const int calls = static_cast<int>(std::clamp(100 / call_ms, 2.0, 1000.0));
@@ -197,7 +197,9 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 const Command kBench{
     .name = "bench",
     .arguments = "step CASE|fit CASE|decode PARAM_SET|op OP [FLAGS]",
-    .summary = "Times whole steps of training, or of prediction, what fit() adds to them, the writing of text, or one op over many shapes",
+    .summary =
+        "Times whole steps of training, or of prediction, what fit() adds to them, the writing of text, or one op over "
+        "many shapes",
     .declare = declare_bench,
     .run = run_bench,
     .details = [] { return list_of_cases() + list_of_ops() + list_of_fits(); },

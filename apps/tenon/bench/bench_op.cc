@@ -30,7 +30,7 @@ OpCase find_op(const std::string& name) {
   return *std::find_if(all.begin(), all.end(), [&](const OpCase& c) { return name == c.op; });
 }
 
-// Of a form such as "ROWSxC[xRATE]".
+// The most sizes that a form such as "ROWSxC[xRATE]" takes.
 size_t most_sizes(const OpCase& c) {
   const std::string_view form = c.form;
   return 1 + static_cast<size_t>(std::count(form.begin(), form.end(), 'x'));

@@ -2,9 +2,8 @@
 // "inputs", "start" and "end" of i64. An example is the inputs, with 0 behind the end, and both places.
 #include <algorithm>
 
-#include "data/info_file.h"
-#include "data/model_data.h"
 #include "data/pairs.h"
+#include "data/token_data.h"
 #include "output.h"
 #include "tenon/example.h"
 #include "tenon/subtokenizer.h"
@@ -13,19 +12,9 @@
 namespace tenon::runner {
 namespace {
 
-class AnswerData : public ModelData {
+class AnswerData : public TokenData {
  public:
-  explicit AnswerData(const DataContext& c)
-      : data_dir_(c.flags.get_or("data_dir", std::string())), skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
-    const InfoFile info(data_dir_);
-    const auto number = [&](const char* name) { return c.chosen(name, info.number(name, c.number(name))); };
-    max_length_ = number("max_length"), doc_stride_ = number("doc_stride"), vocab_size_ = number("vocab_size");
-    vocab_file_ = info.text("vocab_file");
-    if (max_length_ < 8)
-      throw UsageError{format("--max_length is %ld, expected at least 8", static_cast<long>(max_length_))};
-    if (vocab_size_ < 3)
-      throw UsageError{format("--vocab_size is %ld, expected at least 3", static_cast<long>(vocab_size_))};
-  }
+  explicit AnswerData(const DataContext& c) : TokenData(c, 8), doc_stride_(number(c, "doc_stride")) {}
 
   std::vector<FeatureSpec> features() const override {
     return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {2}}}};
@@ -37,11 +26,6 @@ class AnswerData : public ModelData {
     return format("questions and texts of at most %ld tokens of %s", static_cast<long>(max_length_),
                   with_commas(vocab_size_).c_str());
   }
-  void remember(const std::string& model_dir) const override {
-    if (!vocab_file_.empty())
-      check(Subtokenizer::load(data_dir_ + "/" + vocab_file_).take().save(model_dir + "/" + kVocabularyFile));
-  }
-
   ExampleFn random_example() const override {
     return [vocabulary = static_cast<int>(vocab_size_)](int64_t i, const Sample& sample, Slots& out) -> Status {
       SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
@@ -79,9 +63,7 @@ class AnswerData : public ModelData {
   }
 
  private:
-  std::string data_dir_, vocab_file_;
-  int64_t max_length_, doc_stride_, vocab_size_;
-  bool skip_corrupt_;
+  int64_t doc_stride_;
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct DataContext {
   const ModelRecord* record;          // what the model directory remembers; nullptr: nothing
   Contradiction contradiction;
 
-  // Of the flag of that name: what was given, else what the model directory remembers, else `value`. 0 is neither.
+  // The flag of that name as it was given, else what the model directory remembers, else `value`. 0 is neither.
   int64_t chosen(const std::string& name, int64_t value) const;
   int64_t number(const std::string& name) const { return example.numbers.at(name); }
 };
@@ -38,7 +38,7 @@ class ModelData {
  public:
   virtual ~ModelData() = default;
 
-  // Of an example, in the order of what random_example() fills; what the model sees.
+  // An example's features, in the order of what random_example() fills; what the model sees.
   virtual std::vector<FeatureSpec> features() const = 0;
   // What model.json remembers, and the model finds among its parameters.
   virtual std::map<std::string, int64_t> numbers() const = 0;
@@ -53,7 +53,7 @@ class ModelData {
   virtual Measure measure(const Flags& /*flags*/, const Params& /*params*/) const { return {}; }
   // Examples in a step of training; 0: as --train_batch_size says.
   virtual int64_t train_batch() const { return 0; }
-  // Of the files in a data directory, as `tenon convert` names them.
+  // What the names of a data directory's files begin with, as `tenon convert` writes them.
   virtual const char* split(bool training) const { return training ? "train" : "validation"; }
   // Examples that are made up: shapes without data.
   virtual ExampleFn random_example() const = 0;

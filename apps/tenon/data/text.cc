@@ -2,9 +2,8 @@
 // "tokens". An example is those, with 0 behind the end of the last one.
 #include <algorithm>
 
-#include "data/info_file.h"
-#include "data/model_data.h"
 #include "data/pairs.h"
+#include "data/token_data.h"
 #include "output.h"
 #include "tenon/example.h"
 #include "tenon/subtokenizer.h"
@@ -13,19 +12,9 @@
 namespace tenon::runner {
 namespace {
 
-class TextData : public ModelData {
+class TextData : public TokenData {
  public:
-  explicit TextData(const DataContext& c)
-      : data_dir_(c.flags.get_or("data_dir", std::string())), skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
-    const InfoFile info(data_dir_);
-    const auto number = [&](const char* name) { return c.chosen(name, info.number(name, c.number(name))); };
-    max_length_ = number("max_length"), vocab_size_ = number("vocab_size");
-    vocab_file_ = info.text("vocab_file");
-    if (max_length_ < 2)
-      throw UsageError{format("--max_length is %ld, expected at least 2", static_cast<long>(max_length_))};
-    if (vocab_size_ < 3)
-      throw UsageError{format("--vocab_size is %ld, expected at least 3", static_cast<long>(vocab_size_))};
-  }
+  explicit TextData(const DataContext& c) : TokenData(c, 2) {}
 
   std::vector<FeatureSpec> features() const override { return {{"tokens", {DType::kI32, {max_length_}}}}; }
   std::map<std::string, int64_t> numbers() const override {
@@ -34,11 +23,6 @@ class TextData : public ModelData {
   std::string text() const override {
     return format("text, %ld tokens of %s at a time", static_cast<long>(max_length_), with_commas(vocab_size_).c_str());
   }
-  void remember(const std::string& model_dir) const override {
-    if (!vocab_file_.empty())
-      check(Subtokenizer::load(data_dir_ + "/" + vocab_file_).take().save(model_dir + "/" + kVocabularyFile));
-  }
-
   ExampleFn random_example() const override {
     return [vocabulary = static_cast<int>(vocab_size_)](int64_t i, const Sample& sample, Slots& out) -> Status {
       SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));
@@ -58,11 +42,6 @@ class TextData : public ModelData {
   Dataset files(const std::vector<std::string>&, InputOptions) const override {
     throw UsageError{"this model takes text, which images are not; `tenon generate` continues text"};
   }
-
- private:
-  std::string data_dir_, vocab_file_;
-  int64_t max_length_, vocab_size_;
-  bool skip_corrupt_;
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ std::vector<int64_t> sweep_sizes(const std::string& text);
 // fn(0) .. fn(n - 1) on all cores. Throws what the first of them threw, in order.
 void for_each_core(size_t n, const std::function<void(size_t i)>& fn);
 
-// Of one model and batch, or of batches of up to that size; mistakes of the model throw.
+// Looks at one model and batch, or batches of up to that size; mistakes of the model throw.
 Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch,
                           bool bounded = false);
 

@@ -122,7 +122,7 @@ std::string inputs_text(const Preflight& p) {
 
 std::string beside(const std::string& bounded, const std::string& fixed) { return bounded + " (" + fixed + ")"; }
 
-// Of one program for all batches, beside what the static form takes.
+// Prints what one program for all batches takes, beside what the static form does.
 void print_bounded(const Preflight& fixed, const Preflight& p) {
   print("\none program for batches of up to %s, in parentheses the static form: %s\n",
         with_commas(p.batch_size).c_str(),

@@ -31,6 +31,7 @@ Status check_table(const tenon_backend& t, const std::string& name, const AbiVer
   if (t.struct_size < kLeast || t.struct_size > sizeof t)
     return refuse_table("filled ", t.struct_size, " bytes, expected ", kLeast, " to ", sizeof t);
   if (const char* entry = plugin::missing_entry(t)) return refuse_table("left entry ", entry, " empty");
+  if (!is_readable(t.flags)) return refuse_table("set flags ", t.flags, ", of which this version knows none");
   if (t.abi_major != version.major)
     return refuse_table("says ABI version ", t.abi_major, ", the file's note says ", version.major);
   TENON_TRY(check_string(t.name, "name"));

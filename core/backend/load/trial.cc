@@ -31,7 +31,7 @@ void put_status(std::string& out, const Status& status) {
 
 template <class Facts>
 auto texts_of(Facts& f) {
-  return std::array{&f.kind, &f.vendor, &f.driver, &f.firmware, &f.topology};
+  return std::array{&f.kind, &f.vendor, &f.driver, &f.topology};
 }
 
 std::string encode(const Sighting& s) {

@@ -24,6 +24,8 @@ const AttentionCase kAttentions[] = {
     {{2, 6, 2, 4}, {2, 11, 1, 4}, {1, 2, 6, 11}, {.scale = 0.5}, "bias of heads"},
     {{2, 6, 2, 4}, {2, 11, 1, 4}, {2, 1, 1, 11}, {.scale = 0.5}, "bias of keys"},
     {{1, 33, 2, 8}, {1, 33, 2, 8}, {}, {.scale = 0.3, .rate = 0.25, .stream = 99}, "dropout"},
+    {{1, 7, 3, 8}, {1, 9, 3, 8}, {}, {.scale = 0.3, .rate = 0.25, .stream = 99, .first = 3}, "dropout, first 3"},
+    {{2, 33, 2, 8}, {2, 64, 2, 8}, {}, {.scale = 0.3, .rate = 0.25, .stream = 99, .first = 5}, "dropout, first 5"},
     {{2, 3, 2, 4}, {2, 67, 2, 4}, {}, {.scale = 0.5, .causal = true}, "causal, few queries"},
 };
 

@@ -211,6 +211,8 @@ void add_network_gradients(Cases& cases) {
           loss);
   add_one(cases, "dropout", "rate 0.4", {uniform(kF32, {5, 7}, 1), seed_of(3), step_of(4)},
           [](const Tensors& in) { return dropout(in[0], in[1], in[2], {}, 0.4, 77); });
+  add_one(cases, "dropout", "rate 0.4, first 3", {uniform(kF32, {5, 7}, 1), seed_of(3), step_of(4)},
+          [](const Tensors& in) { return dropout(in[0], in[1], in[2], {}, 0.4, 77, 3); });
   add_one(cases, "dropout", "residual", {uniform(kF32, {5, 7}, 1), uniform(kF32, {5, 7}, 2), seed_of(3), step_of(4)},
           [](const Tensors& in) { return dropout(in[0], in[2], in[3], in[1], 0.4, 77); });
 }
@@ -239,6 +241,9 @@ void add_attention_gradients(Cases& cases) {
           [](const Tensors& x) { return attention(x[0], x[1], x[2], x[3], {}, {}, {.scale = 0.7}).y; });
   add_one(cases, "attention", "dropout", inputs({1, 4, 2, 2}, {1, 5, 2, 2}, {}), [](const Tensors& x) {
     return attention(x[0], x[1], x[2], {}, x[4], x[5], {.scale = 0.7, .rate = 0.3, .stream = 9}).y;
+  });
+  add_one(cases, "attention", "dropout, first 3", inputs({1, 4, 2, 2}, {1, 5, 2, 2}, {}), [](const Tensors& x) {
+    return attention(x[0], x[1], x[2], {}, x[4], x[5], {.scale = 0.7, .rate = 0.3, .stream = 9, .first = 3}).y;
   });
   for (int64_t units : {1, 4}) {
     const auto of = [&](int64_t gates) {

@@ -96,9 +96,10 @@ void add_collectives(Cases& cases) {
     add_op(cases, {"all_gather", name_of({t, {3}}), {any(t, {3})}, [](const Tensors& in) {
                      return Tensors{all_gather(in[0], 0)};
                    }});
-  add_op(cases, {"replica_id", "", {any(DType::kI32, {1})}, [](const Tensors& in) {
-                   return Tensors{add(replica_id(*in[0].graph()), in[0])};
-                 }});
+  for (int64_t first : {int64_t{0}, int64_t{5}, int64_t{1} << 30})
+    add_op(cases, {"replica_id", first ? cat("first ", first) : "", {any(DType::kI32, {1})}, [=](const Tensors& in) {
+                     return Tensors{add(replica_id(*in[0].graph(), first), in[0])};
+                   }});
 }
 
 }  // namespace

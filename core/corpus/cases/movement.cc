@@ -60,14 +60,18 @@ void add_sources(Cases& cases) {
 
 void add_randoms(Cases& cases) {
   const auto add = [&](const std::string& name, const Shape& s, int64_t stream, double seed, double step,
-                       bool per_replica) {
+                       bool per_replica, int64_t first = 0) {
     add_op(cases, {"random", name, {seed_of(seed), step_of(step)}, [=](const Tensors& x) {
-                     return Tensors{random(x[0], x[1], stream, s, per_replica)};
+                     return Tensors{random(x[0], x[1], stream, s, per_replica, first)};
                    }});
   };
   for (const Shape& s : {Shape{}, Shape{1}, Shape{3}, Shape{4}, Shape{67}, Shape{16, 33}, Shape{1000, 7}})
     for (bool per_replica : {false, true})
       add(cat(s.str(), per_replica ? " per replica" : ""), s, 0x80000001, -123456789012.0, 4294967298.0, per_replica);
+  for (const Shape& s : {Shape{}, Shape{3}, Shape{67}, Shape{16, 33}})
+    for (int64_t first : {int64_t{1}, int64_t{3}, int64_t{1} << 30})
+      add(cat(s.str(), " per replica, first ", first), s, 7, 5, 6, true, first);
+  add("[37], first 3 of all replicas", {37}, 7, 5, 6, false, 3);
   for (double seed : {0.0, 1.0, -1.0, 4294967296.0}) add(cat("seed ", seed), {37}, 7, seed, 0, false);
   for (double step : {0.0, 1.0, 4294967295.0, 4294967296.0}) add(cat("step ", step), {37}, 7, 5, step, false);
   for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0xffffffff}})

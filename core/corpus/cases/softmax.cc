@@ -88,6 +88,15 @@ void add_dropouts(Cases& cases) {
                          [=](const Tensors& x) {
                            return Tensors{dropout(x[0], x[1], x[2], with ? x[3] : Tensor(), rate, 0x12345678)};
                          }});
+  // What replicas before this device's drew ends within four numbers or not.
+  for (DType t : kFloats)
+    for (const Shape& s : {Shape{67}, Shape{33, 64}})
+      for (int64_t first : {int64_t{3}, int64_t{1} << 30})
+        add_op(cases,
+               {"dropout",
+                cat(name_of({t, s}), " first ", first),
+                {uniform(t, s, 1, 1, 2), seed_of(77), step_of(3), uniform(t, s, 2)},
+                [=](const Tensors& x) { return Tensors{dropout(x[0], x[1], x[2], x[3], 0.25, 0x12345678, first)}; }});
   for (double seed : {-1.0, 4294967297.0})
     add_op(cases, {"dropout",
                    cat("seed ", seed),

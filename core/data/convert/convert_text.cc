@@ -89,7 +89,7 @@ class LineConversion {
     return {};
   }
 
-  // Of several empty lines one is kept.
+  // Keeps one of several empty lines.
   Status pack(LineItem& item, const LineReader& lines, TokenPacker& packer, SplitWriter& to) {
     if (!item.is_utf8) {
       to.leave_out("not_utf8", [&] { return lines.where(item.number); });

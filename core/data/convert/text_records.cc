@@ -9,7 +9,7 @@
 #include "base/file/file.h"
 #include "base/text.h"
 #include "data/convert/generation_marker.h"
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 namespace tenon {
 namespace {

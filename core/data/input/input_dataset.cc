@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "data/input/input_files.h"
 #include "data/items.h"
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 namespace tenon {
 namespace {

@@ -28,7 +28,7 @@ class Source {
   virtual ~Source() = default;
   // Fills one row. Errors say which example, with its place.
   virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
-  // Of examples that lie in memory as they are: copies a feature of many, `bytes` each, which cannot fail. False: they do not.
+  // Copies a feature of many examples that lie in memory as they are, `bytes` each, which cannot fail. False: they do not.
   virtual bool copy(size_t /*feature*/, std::span<const PlannedRow> /*rows*/, char* /*to*/, size_t /*bytes*/) const {
     return false;
   }

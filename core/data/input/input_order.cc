@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 namespace tenon {
 namespace {

@@ -30,7 +30,7 @@ class InputSlot {
   void transpose(size_t part, size_t parts);
   bool has_transpose() const { return !staging_.empty(); }
 
-  // Of which bucket the batch is; -1 without buckets.
+  // Which bucket the batch is from; -1 without buckets.
   void set_bucket(int bucket);
   int bucket() const { return bucket_; }
 

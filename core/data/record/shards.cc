@@ -12,7 +12,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "data/items.h"
-#include "data/philox.h"
+#include "data/random_bits.h"
 #include "data/record/record_format.h"
 #include "tenon/text_file.h"
 

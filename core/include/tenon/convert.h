@@ -5,8 +5,9 @@
 //   labels.txt                                        one class name a line; class i is label i + 1
 //   info.json                                         {"classes", "train": {"records", "shards"}, ...}
 // These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the directory
-// as it was. Conversions of text have files of their own, and keep to the same. Other files in the directory stay. One conversion at a time: a second one into the same directory is refused. The same
-// input and seed give the same bytes, whatever the threads.
+// as it was. Conversions of text have files of their own, and keep to the same. Other files in the directory stay. One
+// conversion at a time: a second one into the same directory is refused. The same input and seed give the same bytes, whatever
+// the threads.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;

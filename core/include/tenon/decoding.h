@@ -31,7 +31,7 @@ struct DecodeOptions {
   int64_t start = 0;       // stands before the first token
   int64_t beam_size = 4;
   double alpha = 0.6;  // 0: long sequences, which are less probable, lose; 1: about the mean log probability counts
-  // Of beam_size 1. A temperature above 0 draws from softmax(logits / temperature), among the top_k most probable tokens (0: all)
+  // With beam_size 1, a temperature above 0 draws from softmax(logits / temperature), among the top_k most probable tokens (0: all)
   // that together have at least the probability top_p.
   double temperature = 0;
   int64_t top_k = 0;

@@ -32,14 +32,13 @@ struct UnitInfo {
   int feed_depth = 1;                               // batches that it may hold at a time
   int host = 0;                                     // which machine of the device it is in
   int domain = 0;                                   // units of one domain train together
-  bool is_inline = false, host_feed = false;
-  bool emulated = false;  // never chosen by "auto"
+  bool emulated = false;                            // never chosen by "auto"
 };
 
 // What a device tells of itself once it is open; empty: nothing.
 struct DeviceFacts {
   std::string kind;  // as profiles call it: "CPU", "GPU", "TPU"
-  std::string vendor, driver, firmware;
+  std::string vendor, driver;
   std::string topology;  // of its units: "2x2x1"
   // What the times of its traces are: of a clock of its own, of the host's, or predicted.
   enum class Clock : uint8_t { kOwn, kMonotonic, kPredicted } trace_clock = Clock::kOwn;

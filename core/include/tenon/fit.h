@@ -120,7 +120,7 @@ struct FitOptions {
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
   FitData validation_data = {};
   bool shuffle = true;  // examples in memory, in each epoch anew
-  // Of the only output's targets: classes, as floats too, or one-hot; those that are not named have 1. Not with sample_weight.
+  // By the only output's targets: classes, as floats too, or one-hot; those that are not named have 1. Not with sample_weight.
   std::map<int64_t, double> class_weight = {};
   int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call
   int64_t steps_per_epoch = 0;        // 0: to the end of the data; else epochs go on where the last one stopped

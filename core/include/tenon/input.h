@@ -58,13 +58,13 @@ enum class PixelRange {
 
 // Batches of records of about one length, as TensorFlow's bucket_by_sequence_length makes them: each bucket has its own shape, so
 // that little is computed for padding. A batch of the last bucket has batch_size rows, one of a shorter bucket as many more as
-// the same number of elements allows. An example goes into the first bucket that it fits; a batch comes when a bucket is full. What a bucket
-// still holds at the end of an epoch waits for the next one: such data train, and repeat.
+// the same number of elements allows. An example goes into the first bucket that it fits; a batch comes when a bucket is full.
+// What a bucket still holds at the end of an epoch waits for the next one: such data train, and repeat.
 struct LengthBuckets {
   std::vector<int64_t> boundaries =
       {};  // the most elements of each bucket, rising; longer examples are left out. None: no buckets
   int64_t rows_divide_by = 1;  // rows are a multiple of it, as units want them
-  // Of a record. Called once for each when the data are opened, from many threads.
+  // How long a record is. Called once for each when the data are opened, from many threads.
   std::function<Result<int64_t>(std::string_view record)> length = {};
 };
 // Those of TensorFlow's Transformer: from 8 on each a tenth longer than the one before, at least by one, and `longest`.
@@ -90,7 +90,7 @@ struct InputOptions {
   // drop_remainder) the batch's next good row stands in for it, otherwise the batch has fewer rows.
   bool skip_corrupt = false;
   int prefetch = 0;  // batches made ahead; 0: grows while next() has to wait, up to the number of slots
-  // Of from_records: features are of the last boundary along their first axis, and become shorter with the bucket.
+  // For from_records: features are of the last boundary along their first axis, and become shorter with the bucket.
   LengthBuckets buckets = {};
 
   // Images: "image" is f32[height, width, channels], "label" i32 in [0, num_classes).
@@ -217,7 +217,7 @@ class Dataset {
   Dataset cast(const std::map<std::string, DType>& dtypes) const;
 
   const std::vector<FeatureSpec>& specs() const;
-  // Of an example in a batch of that bucket (Batch::bucket).
+  // The specs of an example in a batch of that bucket (Batch::bucket).
   const std::vector<FeatureSpec>& specs(int bucket) const;
   int64_t left_out() const;  // examples that are longer than the last bucket
   const InputOptions& options() const;

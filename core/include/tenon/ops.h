@@ -65,8 +65,11 @@ Tensor full_like(Tensor like, double value);
 inline Tensor zeros_like(Tensor like) { return full_like(like, 0); }
 inline Tensor ones_like(Tensor like) { return full_like(like, 1); }
 Tensor iota(Graph& graph, DType dtype, const Shape& shape, int64_t axis);
-// Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar).
-Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false);
+// Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar). `first`, here and below: the
+// number that the device's first replica has among those of all devices that train together; what is drawn per replica
+// follows what the replicas before it draw.
+Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false,
+              int64_t first = 0);
 
 // ---- elementwise ----
 Tensor neg(Tensor x);
@@ -131,7 +134,7 @@ Tensor conv(Tensor x, Tensor w, const ConvOptions& options);
 Tensor conv_grad_input(Tensor dy, Tensor w, const Ints& size, const ConvOptions& options);
 Tensor conv_grad_filter(Tensor x, Tensor dy, const Ints& size, const ConvOptions& options);
 Tensor all_gather(Tensor x, int64_t axis, int64_t group = 0);
-Tensor replica_id(Graph& graph);
+Tensor replica_id(Graph& graph, int64_t first = 0);
 
 // ---- composites ----
 Tensor activation(Tensor x, Activation act, double alpha = 0);
@@ -197,13 +200,13 @@ struct CrossEntropy {
 // The op softmax_cross_entropy; the mean of its loss is a loss of losses.h: categorical_crossentropy, or the sparse one.
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
 Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& options);
-Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream);
+Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream, int64_t first = 0);
 
 struct AttentionOptions {
   double scale = 1;
   bool causal = false;
   double rate = 0;
-  int64_t stream = 0;
+  int64_t stream = 0, first = 0;
 };
 struct Attention {
   Tensor y, lse;

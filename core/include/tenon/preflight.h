@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tenon/estimator.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 
 namespace tenon {
 

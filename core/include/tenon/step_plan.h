@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 
 namespace tenon {
 

@@ -29,9 +29,9 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
-#include "tenon/forecast.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
+#include "tenon/predicted_step.h"
 #include "tenon/throughput.h"
 #include "tenon/warm_start.h"
 
@@ -40,12 +40,12 @@ namespace tenon {
 using TensorFunction = std::function<Outputs(const Features& features)>;
 
 struct StrategyOptions {
-  uint64_t seed = 0;                     // of first values, of what is drawn
+  uint64_t seed = 0;  // of first values, of what is drawn
   // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that they are
   // given to what they compute in, as Keras's do; the ops between them compute in what they are given.
   std::string dtype_policy = "float32";
-  bool deterministic = false;            // no kernel is chosen by the clock
-  bool soft_placement = false;           // ops that the device lacks run on cpu.so; standard error says which
+  bool deterministic = false;   // no kernel is chosen by the clock
+  bool soft_placement = false;  // ops that the device lacks run on cpu.so; standard error says which
 };
 
 // What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
@@ -193,9 +193,9 @@ class Strategy {
   // there has to be such a variable. Throws Error when there is none, or its type is another.
   void write(std::string_view variable, const Array& value);
 
-  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors format where the path ends with ".safetensors", else as
-  // TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. The files are there whole or not at all; a variable
-  // that holds NaN or infinity is an error.
+  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors
+  // format where the path ends with ".safetensors", else as TensorFlow's checkpoints, PATH.index and
+  // PATH.data-00000-of-00001. The files are there whole or not at all; a variable that holds NaN or infinity is an error.
   void save(const std::string& path) const;
   // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that have
   // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in

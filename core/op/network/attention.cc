@@ -28,7 +28,7 @@ Tensor hide_future(Tensor x, double hidden) {
 }
 
 Tensor dropped(Tensor x, const AttrReader& a, Tensor seed, Tensor step) {
-  return a.f64("rate") > 0 ? dropout(x, seed, step, Tensor(), a.f64("rate"), a.i64("stream")) : x;
+  return a.f64("rate") > 0 ? dropout(x, seed, step, Tensor(), a.f64("rate"), a.i64("stream"), a.i64("first")) : x;
 }
 
 namespace {
@@ -69,8 +69,9 @@ extern const OpDef kAttention;
 constexpr OpDef kAttention = {"attention", attention_decomposition, attention_gradient};
 
 Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
-  const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},
-                             {{"scale", o.scale}, {"causal", o.causal}, {"rate", o.rate}, {"stream", o.stream}});
+  const Tensors r =
+      emit_all("attention", {q, k, v, bias, seed, step},
+               {{"scale", o.scale}, {"causal", o.causal}, {"rate", o.rate}, {"stream", o.stream}, {"first", o.first}});
   return {r[0], r[1]};
 }
 

@@ -53,6 +53,7 @@ AttentionGrad attention_grad(Tensor dy, Tensor q, Tensor k, Tensor v, Tensor bia
                               {"causal", o.causal},
                               {"rate", o.rate},
                               {"stream", o.stream},
+                              {"first", o.first},
                               {"dbias", static_cast<bool>(bias)}});
   return {d[0], d[1], d[2], d.size() > 3 ? d[3] : Tensor()};
 }

@@ -5,6 +5,6 @@ namespace tenon {
 extern const OpDef kReplicaId;
 constexpr OpDef kReplicaId = {"replica_id"};
 
-Tensor replica_id(Graph& graph) { return emit(graph, "replica_id", {})[0]; }
+Tensor replica_id(Graph& graph, int64_t first) { return emit(graph, "replica_id", {}, {{"first", first}})[0]; }
 
 }  // namespace tenon

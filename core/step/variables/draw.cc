@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "base/crc32c.h"
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 #define TENON_INLINE inline __attribute__((always_inline))
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kBlock = 256;  // counters at a time
 
-// Philox4x32-10 as in data/philox.h, of kBlock counters that follow each other: loops that compilers turn into vectors.
+// Philox4x32-10 as in data/random_bits.h, of kBlock counters that follow each other: loops that compilers turn into vectors.
 struct Words {
   uint32_t of[4][kBlock];
 

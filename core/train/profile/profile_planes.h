@@ -8,7 +8,7 @@
 
 #include "graph/graph.h"
 #include "tenon/devices.h"
-#include "tenon/forecast.h"
+#include "tenon/predicted_step.h"
 #include "train/profile/profile_recorder.h"
 #include "train/profile/profile_space.h"
 

@@ -32,8 +32,8 @@ bool is_drawn_by_rows(const NodeView& product, const NodeView& dropout) {
 bool draws_alike(const NodeView& a, const NodeView& b) {
   return a.op() == "dropout" && !a.has(drop::residual) && a.operand_id(drop::seed) == b.operand_id(drop::seed) &&
          a.operand_id(drop::step) == b.operand_id(drop::step) && a.f64("rate") == b.f64("rate") &&
-         a.i64("stream") == b.i64("stream") && a.has(drop::x) && a.in(drop::x).rank() > 0 &&
-         a.in(drop::x).dim(-1) == b.in(drop::x).dim(-1);
+         a.i64("stream") == b.i64("stream") && a.i64("first") == b.i64("first") && a.has(drop::x) &&
+         a.in(drop::x).rank() > 0 && a.in(drop::x).dim(-1) == b.in(drop::x).dim(-1);
 }
 
 // What reads x beside `dropout`, each maybe behind a reshape; false: more than one node.

@@ -3,6 +3,7 @@
 #include "fuse/patterns.h"
 #include "tenon/abi/optimizer.h"
 #include "tenon/op/names.h"
+#include "tenon/op/table.h"
 
 namespace tenon::cpu {
 namespace {
@@ -35,10 +36,8 @@ void add_update(const NodeView& dot, const NodeView& update, Rewrite& to) {
 }  // namespace
 
 bool takes_blocks(std::string_view op) {
-  for (const char* known : {"sgd_update", "momentum_update", "adam_update", "adamw_update", "adamax_update",
-                            "adagrad_update", "rmsprop_update", "adadelta_update", "ftrl_update", "lion_update"})
-    if (op == known) return true;
-  return false;
+  const op::Row* row = op::find(op);
+  return row && row->update.pointwise;
 }
 
 // A dense layer's gradient, A^T B, and the only reader that it has.

@@ -1,4 +1,4 @@
-// The patterns of nodes that one node of cpu.so's own takes the place of (rewrite.h lists them). Each function is asked
+// The patterns of nodes that one node of cpu.so's own takes the place of (fused_graph.h lists them). Each function is asked
 // about the last node of its pattern.
 #pragma once
 

@@ -11,9 +11,9 @@ plugin::Verdict accept_replica_id(const NodeView& node) {
              ? plugin::take()
              : refusal(node, "expected no operands and an i32 scalar result");
 }
-Kernel make_replica_id(const NodeView&, const Env&) {
+Kernel make_replica_id(const NodeView& node, const Env&) {
   Kernel k;
-  k.run = [](const Call& call) { *call.out<int32_t>(0) = 0; };
+  k.run = [first = static_cast<int32_t>(node.i64("first"))](const Call& call) { *call.out<int32_t>(0) = first; };
   return k;
 }
 

@@ -122,14 +122,14 @@ tenon::plugin::DeviceFacts Driver::facts() const {
   return {cpu   ? "CPU"
           : gpu ? "GPU"
                 : "",
-          device_text(found_.device, CL_DEVICE_VENDOR), device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version,
-          "", "1"};
+          device_text(found_.device, CL_DEVICE_VENDOR),
+          device_text(found_.device, CL_DEVICE_VERSION) + " " + found_.version, "1"};
 }
 
 namespace {
 
 // TENON_OPENCL_SHAPE's, or the device's.
-Shape shape_of(const Found& found, const tenon_host& host) {
+KernelStyle style_of(const Found& found, const tenon_host& host) {
   constexpr size_t kLeastGroup = 256, kLeastLocal = 17 << 10;  // what kernels for GPUs take
   const char* forced = std::getenv("TENON_OPENCL_SHAPE");
   const std::string shape = forced ? forced : found.type & CL_DEVICE_TYPE_CPU ? "cpu" : "gpu";
@@ -137,8 +137,8 @@ Shape shape_of(const Found& found, const tenon_host& host) {
     throw Error(TENON_INVALID, "TENON_OPENCL_SHAPE: expected cpu or gpu, found '" + shape + "'");
   const size_t group = device_info<size_t>(found.device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
   const cl_ulong local = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
-  if (shape == "cpu") return Shape::kCpu;
-  if (group >= kLeastGroup && local >= kLeastLocal) return Shape::kGpu;
+  if (shape == "cpu") return KernelStyle::kCpu;
+  if (group >= kLeastGroup && local >= kLeastLocal) return KernelStyle::kGpu;
   const auto limits = [](size_t items, uint64_t bytes) {
     return "work-groups of " + std::to_string(items) + " and " + std::to_string(bytes) + " bytes of local memory";
   };
@@ -148,7 +148,7 @@ Shape shape_of(const Found& found, const tenon_host& host) {
   if (host.log)
     host.log(host.ctx, TENON_LOG_INFO,
              ("opencl-gpu: takes kernels of CPUs on " + found.name + ": it has " + limits(group, local)).c_str());
-  return Shape::kCpu;
+  return KernelStyle::kCpu;
 }
 
 uint64_t registers_of(cl_device_id device) {
@@ -158,28 +158,28 @@ uint64_t registers_of(cl_device_id device) {
   return tells ? device_info<cl_uint>(device, kRegistersPerBlock) : 0;
 }
 
-// Of the device, or TENON_OPENCL_WIDTH's on CPU shapes.
-uint32_t float_width_of(cl_device_id device, Shape shape) {
+// The device's width, or TENON_OPENCL_WIDTH where kernels are those for CPUs.
+uint32_t float_width_of(cl_device_id device, KernelStyle style) {
   const cl_uint native = device_info<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
   const char* forced = std::getenv("TENON_OPENCL_WIDTH");
   if (!forced) return std::max(native, cl_uint{1});
   const std::string width = forced;
   if (width != "4" && width != "8" && width != "16")
     throw Error(TENON_INVALID, "TENON_OPENCL_WIDTH: expected 4, 8 or 16, found '" + width + "'");
-  return shape == Shape::kCpu ? static_cast<uint32_t>(std::stoul(width)) : std::max(native, cl_uint{1});
+  return style == KernelStyle::kCpu ? static_cast<uint32_t>(std::stoul(width)) : std::max(native, cl_uint{1});
 }
 
 }  // namespace
 
 Driver::Driver(const Found& found, const tenon_host& host) : found_(found), host_(host) {
-  shape_ = shape_of(found, host);
+  style_ = style_of(found, host);
   device_ = &OpenDevice::of(found);
   memory_ = memory_bytes_of(found);
   max_buffer_ = largest_buffer_of(found);
   local_bytes_ = device_info<cl_ulong>(found.device, CL_DEVICE_LOCAL_MEM_SIZE);
   registers_ = registers_of(found.device);
   compute_units_ = std::max(device_info<cl_uint>(found.device, CL_DEVICE_MAX_COMPUTE_UNITS), cl_uint{1});
-  float_width_ = float_width_of(found.device, shape_);
+  float_width_ = float_width_of(found.device, style_);
   // PoCL has a cache of its own, of kernels as they run; asking it for a binary costs more than reading that.
   const bool pocl = found.name.find("(PoCL)") != std::string::npos;
   keeps_programs_ = !pocl || std::getenv("TENON_OPENCL_KEEP_PROGRAMS");
@@ -222,7 +222,7 @@ void Driver::release(void* memory, uint64_t) { clReleaseMemObject(static_cast<cl
 void* Driver::allocate_host(uint64_t bytes) {
   constexpr uint64_t kPage = 4096;
   if (!host_has_room(bytes)) return nullptr;
-  if (shape_ == Shape::kCpu) return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
+  if (style_ == KernelStyle::kCpu) return std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage);
   cl_int code = CL_SUCCESS;
   const cl_mem pinned = clCreateBuffer(device_->context.get(), CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
                                        std::max<uint64_t>(bytes, 64), nullptr, &code);
@@ -239,7 +239,7 @@ void* Driver::allocate_host(uint64_t bytes) {
 }
 
 void Driver::release_host(void* host, uint64_t) {
-  if (shape_ == Shape::kCpu) return std::free(host);
+  if (style_ == KernelStyle::kCpu) return std::free(host);
   const std::lock_guard lock(mutex_);
   const auto found = pinned_.find(host);
   clEnqueueUnmapMemObject(side_.get(), found->second, host, 0, nullptr, nullptr);

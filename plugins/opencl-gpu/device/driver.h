@@ -14,7 +14,7 @@
 namespace opencl_gpu {
 
 // What kernels are written for.
-enum class Shape {
+enum class KernelStyle {
   kGpu,  // many work items, local memory
   kCpu   // few work items, each with a loop of its own; work-groups of one
 };
@@ -69,7 +69,7 @@ class Driver : public tenon::plugin::DeviceDriver {
   void compiled() override;  // tells the host what it took
   tenon::plugin::DeviceFacts facts() const override;
 
-  Shape shape() const { return shape_; }
+  KernelStyle style() const { return style_; }
   uint32_t compute_units() const { return compute_units_; }
   // Into how many parts kernels for CPUs cut long sums: not by compute units, so that bits do not depend on these.
   int64_t sum_parts() const { return 8; }
@@ -102,7 +102,7 @@ class Driver : public tenon::plugin::DeviceDriver {
 
   Found found_;
   tenon_host host_;
-  Shape shape_;
+  KernelStyle style_;
   OpenDevice* device_;
   uint64_t memory_, max_buffer_, local_bytes_, registers_;
   uint32_t compute_units_, float_width_;

@@ -30,7 +30,7 @@ Launch& Launch::bytes(const void* data, size_t size) {
 
 Launch& Launch::items(uint64_t n, uint64_t grain) {
   n = std::max<uint64_t>((n + grain - 1) / grain, 1);
-  if (driver_->shape() == Shape::kCpu) {
+  if (driver_->style() == KernelStyle::kCpu) {
     constexpr uint64_t kLeast = 2048;  // a work-group costs about what so many additions do
     const uint64_t pieces = grain > 1 ? n : (n + kLeast - 1) / kLeast;
     return groups({std::min<uint64_t>(pieces, 4 * driver_->compute_units())}, {1});

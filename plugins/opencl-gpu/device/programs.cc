@@ -83,7 +83,7 @@ Program Driver::build(const std::string& text, const std::string& name, const st
 
 cl_program Driver::program(const std::string& text, const std::string& name, const std::string& options) {
   const std::string whole = std::string(kernel_source("prelude")) + text;
-  const std::string all = options + (shape_ == Shape::kCpu ? " -D SHAPE_CPU" : " -D SHAPE_GPU") +
+  const std::string all = options + (style_ == KernelStyle::kCpu ? " -D SHAPE_CPU" : " -D SHAPE_GPU") +
                           (has_f64_ ? " -D HAS_F64" : "") + " -w -cl-std=CL1.2";
   char hash[64];
   std::snprintf(hash, sizeof hash, "%016" PRIx64 "-%016" PRIx64, hash_of(whole), hash_of(all));
@@ -120,7 +120,7 @@ std::string Driver::choice_key(const std::string& text) const {
   static const uint64_t sources = hash_of(all_kernel_sources());
   char about[96];
   std::snprintf(about, sizeof about, " %016" PRIx64 " %s %" PRIu32 " units of %" PRIu32 ": ", sources,
-                shape_ == Shape::kCpu ? "cpu" : "gpu", compute_units_, float_width_);
+                style_ == KernelStyle::kCpu ? "cpu" : "gpu", compute_units_, float_width_);
   return "choice " + found_.name + " " + found_.version + about + text;
 }
 

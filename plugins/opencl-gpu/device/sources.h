@@ -9,7 +9,7 @@
 
 namespace opencl_gpu {
 
-// Of a node whose operands x0, x1, .. have its elements, or are read by index as its attributes "axes" (sizes,
+// The source for a node whose operands x0, x1, .. have its elements, or are read by index as its attributes "axes" (sizes,
 // outermost first), "strides" (of each operand along each of them) and "starts" (the first element of each) say. `body` is
 // OpenCL C: it reads x0, x1, .. and defines y0, y1, .., which are the node's results from number `first` on.
 class Sources {

@@ -81,7 +81,7 @@ class Trial {
     return true;
   }
 
-  // Of one run of several, one behind the other.
+  // The time of one run, from several, one behind the other.
   double seconds(const Kernel& kernel, int runs) {
     Call call;
     call.stream = stream_.get();

@@ -126,7 +126,7 @@ Rewritten fuse_chains(const GraphView& graph, int64_t run) {
 
 Rewritten fuse_chains_for(const GraphView& graph, const Env& env) {
   constexpr int64_t kVectors = 16;  // elements that a CPU's loop must be long to pay
-  return fuse_chains(graph, driver_of(*env.device).shape() == Shape::kCpu ? kVectors : 1);
+  return fuse_chains(graph, driver_of(*env.device).style() == KernelStyle::kCpu ? kVectors : 1);
 }
 
 void add_chains(KernelTable& table) {

@@ -2,8 +2,8 @@
 // that folds what they make "opencl-gpu.fold" (reductions.h). Broadcasts and slices that only such kernels read are not stored.
 #pragma once
 
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace opencl_gpu {
 

@@ -19,6 +19,7 @@ struct Attention {  // kernels/network/attention.cl
   cl_long B, T, N, D, S, M;
   cl_long block = 0, s_pitch = 0, d_pitch = 0, room = 0;
   cl_long bias_b = 0, bias_n = 0, bias_t = 0;
+  cl_long before = 0;
   cl_int causal = 0, biased = 0, wants_bias = 0;
   cl_uint stream = 0, limit = 0;
 };
@@ -42,6 +43,8 @@ Attention attention_of(const NodeView& node, Operands at) {
   Attention a{q.dim(0), q.dim(1), q.dim(2), q.dim(3), k.dim(1), k.dim(2)};
   a.causal = node.flag("causal");
   a.stream = static_cast<cl_uint>(node.i64("stream"));
+  const uint64_t scores = static_cast<uint64_t>(a.B * a.N * a.T * a.S);
+  a.before = static_cast<cl_long>(static_cast<uint64_t>(node.i64("first")) * scores & ((uint64_t{1} << 34) - 1));
   // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
   a.limit = static_cast<cl_uint>(std::ceil(static_cast<float>(node.f64("rate")) * 0x1p24f));
   a.wants_bias = node.has_result(attention_grad::out::dbias);
@@ -81,7 +84,7 @@ Launch make_launch(Driver& driver, const NodeView& node, const char* name) {
   std::string options = std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(wide);
   options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
   options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
-  const char* shape = driver.shape() == Shape::kCpu ? "attention_cpu" : "attention_gpu";
+  const char* shape = driver.style() == KernelStyle::kCpu ? "attention_cpu" : "attention_gpu";
   return Launch::of_text(driver, kernel_source("philox") + row_source("attention") + kernel_source(shape), name,
                          options);
 }
@@ -125,7 +128,7 @@ uint64_t bytes_of(const NodeView& node, uint64_t elements) {
 
 Kernel attention_kernel(Driver& driver, const NodeView& node) {
   Attention a = attention_of(node, kForward);
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   if (cpu)
     choose_rooms(driver, dtype_of(node), false, a);
   else
@@ -184,7 +187,7 @@ void add_attention(KernelTable& table) {
       [](const NodeView& node, const Env& env) {
         Driver& driver = driver_of(*env.device);
         const Attention a = attention_of(node, kGradient);
-        return driver.shape() == Shape::kCpu ? cpu_gradient(driver, node, a) : gpu_gradient(driver, node, a);
+        return driver.style() == KernelStyle::kCpu ? cpu_gradient(driver, node, a) : gpu_gradient(driver, node, a);
       });
 }
 

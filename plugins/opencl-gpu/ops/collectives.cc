@@ -31,11 +31,10 @@ Kernel copies(const NodeView& node, const Env&) {
   return kernel;
 }
 
-Kernel replica_id(const NodeView&, const Env&) {
+Kernel replica_id(const NodeView& node, const Env&) {
   Kernel kernel;
-  kernel.run = [](const Call& call) {
-    constexpr int32_t kFirst = 0;
-    call.stream->set(call.out_address(0), &kFirst, sizeof kFirst);
+  kernel.run = [first = static_cast<int32_t>(node.i64("first"))](const Call& call) {
+    call.stream->set(call.out_address(0), &first, sizeof first);
   };
   return kernel;
 }

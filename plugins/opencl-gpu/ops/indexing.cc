@@ -46,7 +46,7 @@ Kernel gather_kernel(Driver& driver, const NodeView& node) {
 }  // namespace
 
 Launch chains_launch(Driver& driver, const NodeView& node, int operand, int64_t n) {
-  const uint64_t parts = (driver.shape() == Shape::kCpu ? 4 : 256) * driver.compute_units();
+  const uint64_t parts = (driver.style() == KernelStyle::kCpu ? 4 : 256) * driver.compute_units();
   Launch launch(driver, "indexing", "chains", "-D CHAINS " + index_option(node.in(operand).dtype()));
   launch.scratch().in(operand).value(static_cast<cl_ulong>(n));
   launch.value(static_cast<cl_ulong>(node.in(operand).elements())).value<cl_ulong>(parts);
@@ -69,7 +69,7 @@ Launch& finish_scatter(Launch& launch, Driver& driver, const IndexShape& shape) 
   const Indexed g = indexed(shape);
   const uint64_t bp = g.b * g.p, wanted = 4 * driver.compute_units();
   launch.bytes(&g, sizeof g);
-  if (driver.shape() == Shape::kCpu) {  // columns in parts, 16 or more
+  if (driver.style() == KernelStyle::kCpu) {  // columns in parts, 16 or more
     const uint64_t part = std::max<uint64_t>(16, parts_of(g.s * bp, wanted)), cuts = parts_of(g.s, part);
     launch.value<cl_ulong>(cuts).value<cl_ulong>(part);
     return launch.groups({std::min<uint64_t>(bp * cuts, wanted)}, {1});
@@ -124,7 +124,7 @@ Kernel sort_kernel(Driver& driver, const NodeView& node) {
   const std::string options = std::string("-D SORT -D D=") + dtype_name(dtype) + (is_float(dtype) ? " -D FLOATS" : "") +
                               " -D DESCENDING=" + (node.flag("descending") ? "1" : "0");
   constexpr uint64_t kFew = 16;
-  const bool many_rows = driver.shape() == Shape::kCpu || rows >= 64 * driver.compute_units();
+  const bool many_rows = driver.style() == KernelStyle::kCpu || rows >= 64 * driver.compute_units();
   if (k <= kFew && many_rows) {
     Launch few(driver, "indexing", "first_few", options);
     few.out(op::out::values).out(op::out::indices).in(op::x).value<cl_ulong>(rows).value<cl_ulong>(n);

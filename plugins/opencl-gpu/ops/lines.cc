@@ -30,7 +30,7 @@ Kernel line_kernel(Driver& driver, const NodeView& node, const char* name, const
   launch.out(0).in(0).value(s);
   if (sums) launch.value<cl_int>(node.flag("exclusive")).value<cl_int>(node.flag("reverse"));
   constexpr uint64_t kLanes = 64;
-  if (driver.shape() == Shape::kCpu)
+  if (driver.style() == KernelStyle::kCpu)
     launch.items(s.a * s.n * s.b);
   else
     launch.groups({std::min<uint64_t>(s.a * s.b, 64 * driver.compute_units())}, {kLanes});

@@ -64,7 +64,7 @@ bool wants_tiles(const Box& b) {
 }
 
 Launch tiles_launch(Driver& driver, const Box& b, const std::string& options, int operand) {
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   const uint64_t tile = cpu ? 16 : 32, outer = rows_above(b, 6);
   const uint64_t tiles = outer * ((b.n[6] + tile - 1) / tile) * ((b.n[7] + tile - 1) / tile);
   Launch launch(driver, "movement", "move_tiles", options);

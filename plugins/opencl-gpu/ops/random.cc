@@ -27,12 +27,20 @@ Verdict accept_random(const NodeView& node) {
   return accept_stream(node, tenon::op::random::seed);
 }
 
+// How many draws replicas before this device's make, of the stream that the node draws from.
+uint64_t draws_before(const NodeView& node) {
+  if (node.op() == "random" && !node.flag("per_replica")) return 0;
+  return static_cast<uint64_t>(node.i64("first")) * static_cast<uint64_t>(node.out(0).elements());
+}
+std::string shift_option(const NodeView& node) { return "-D SHIFT=" + std::to_string(draws_before(node) & 3); }
+cl_uint first_block(const NodeView& node) { return static_cast<cl_uint>(draws_before(node) >> 2); }
+
 Kernel random_kernel(const NodeView& node, const Env& env) {
   using op = tenon::op::random;
   const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
-  Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "uniform");
+  Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "uniform", shift_option(node));
   launch.out(op::out::y).in(op::seed).in(op::step).value<cl_ulong>(n);
-  launch.value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
+  launch.value<cl_uint>(static_cast<cl_uint>(node.i64("stream"))).value<cl_uint>(first_block(node));
   return kernel_of({launch.items(n)});
 }
 
@@ -53,9 +61,10 @@ Kernel dropout_kernel(const NodeView& node, const Env& env) {
   const double rate = node.f64("rate"), scale = 1 / (1 - rate);
   const bool residual = node.has(op::residual);
   Launch launch = Launch::of_text(driver_of(*env.device), random_source(), "dropout",
-                                  std::string("-D D=") + dtype_name(dtype) + (residual ? " -D RESIDUAL" : ""));
+                                  shift_option(node) + " -D D=" + dtype_name(dtype) + (residual ? " -D RESIDUAL" : ""));
   launch.out(op::out::y).in(op::x).in(op::seed).in(op::step).in(residual ? op::residual : op::x);
   launch.value<cl_ulong>(n).value<cl_uint>(static_cast<cl_uint>(node.i64("stream")));
+  launch.value<cl_uint>(first_block(node));
   // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
   launch.value<cl_uint>(static_cast<cl_uint>(std::ceil(static_cast<float>(rate) * 0x1p24f)));
   if (dtype == TENON_F64)

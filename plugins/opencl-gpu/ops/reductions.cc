@@ -44,7 +44,7 @@ struct Stage {  // Shape of kernels/element/reductions.cl
 // How long pieces are: long enough to pay, short enough that their sums are exact to some hundred roundings; 2 or more,
 // so that each stage has less to fold than the one before.
 uint64_t piece_length(const Driver& driver, const FoldShape& s, bool by_rows) {
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   const uint64_t most = by_rows ? 16384 : 1024;
   const uint64_t least = by_rows ? (cpu ? 4096 : 1024) : cpu ? std::max<uint64_t>(2, parts_of(8192, s.b)) : 32;
   const uint64_t outputs = by_rows ? s.a : cpu ? s.a * parts_of(s.b, 256) : s.a * s.b;
@@ -65,7 +65,7 @@ Launch stage_launch(Driver& driver, const std::string& options, const Stage& s, 
   else
     x(launch);
   launch.bytes(&s, sizeof s);
-  if (driver.shape() == Shape::kCpu) {
+  if (driver.style() == KernelStyle::kCpu) {
     const uint64_t items = s.a * s.pieces * (by_rows ? 1 : parts_of(s.b, 256));
     const uint64_t work = s.a * s.r * s.b;
     return launch.groups({std::clamp<uint64_t>(work / 4096, 1, std::min<uint64_t>(items, 4 * driver.compute_units()))},
@@ -86,7 +86,7 @@ void add_fold(std::vector<Launch>& launches, Driver& driver, const Fold& fold, c
   const Sources* sources = fold.sources;
   std::string map = fold.map.empty() ? "(x)" : "(" + fold.map + ")";
   for (bool last = false; !last;) {
-    const bool by_rows = s.b == 1 && (driver.shape() == Shape::kCpu || s.r >= kShort);
+    const bool by_rows = s.b == 1 && (driver.style() == KernelStyle::kCpu || s.r >= kShort);
     const uint64_t length = piece_length(driver, s, by_rows), pieces = parts_of(s.r, length);
     last = pieces == 1;
     const int32_t to_dtype = last ? fold.to : fold.sums;

@@ -13,7 +13,7 @@ inline std::string row_source(const char* file) { return std::string(kernel_sour
 
 // The kernel works on `rows` rows of n elements.
 inline Launch& over_rows(Launch& launch, const Driver& driver, uint64_t rows, uint64_t n) {
-  if (driver.shape() == Shape::kCpu) {
+  if (driver.style() == KernelStyle::kCpu) {
     constexpr uint64_t kLeast = 1024;  // elements, each of which takes some operations, that pay for a work-group
     const uint64_t items =
         std::clamp<uint64_t>(rows * n / kLeast, 1, std::min<uint64_t>(rows, 4 * driver.compute_units()));

@@ -5,25 +5,17 @@
 #include <cmath>
 
 #include "device/kernel_sources.h"
-#include "fuse/fuse_updates.h"
+#include "fuse/joint_updates.h"
 #include "ops/indexing.h"
 #include "ops/shapes.h"
+#include "tenon/op/table.h"
 #include "tenon/plugin/graph.h"
 
 namespace opencl_gpu {
 namespace {
 
-struct Rule {
-  const char* op;
-  const char* name;  // RULE_name of kernels/element/updates.cl
-  int slots;         // without the optional ones
-};
-const Rule kRules[] = {
-    {"sgd_update", "sgd", 0},         {"momentum_update", "momentum", 1}, {"adam_update", "adam", 2},
-    {"adamw_update", "adam", 2},      {"adamax_update", "adamax", 2},     {"adagrad_update", "adagrad", 1},
-    {"rmsprop_update", "rmsprop", 1}, {"adadelta_update", "adadelta", 2}, {"ftrl_update", "ftrl", 2},
-    {"lion_update", "lion", 1},
-};
+// RULE_name of kernels/element/updates.cl.
+std::string rule_name(std::string_view op) { return std::string(op.substr(0, op.size() - 7)); }  // without "_update"
 
 // Hyper of kernels/element/update_shared.cl; what the step does not change is worked out here, in double.
 template <class T>
@@ -48,9 +40,8 @@ std::vector<int> slots_of(const NodeView& node, int first) {
   return slots;
 }
 
-std::string update_options(const Rule& rule, int32_t dtype, bool by_rows, const std::vector<int>& slots) {
-  std::string options =
-      std::string("-D RULE_") + rule.name + " " + update_dtypes(dtype, dtype) + (by_rows ? " -D BY_ROWS" : "");
+std::string update_options(std::string_view op, int32_t dtype, bool by_rows, const std::vector<int>& slots) {
+  std::string options = "-D RULE_" + rule_name(op) + " " + update_dtypes(dtype, dtype) + (by_rows ? " -D BY_ROWS" : "");
   for (int k : slots) options += " -D SLOT_" + std::to_string(k);
   return options;
 }
@@ -73,12 +64,12 @@ struct Member {
 };
 
 // shared: what is added to the places of lr, step, scale and gate.
-Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, const std::vector<Member>& members,
+Kernel joint_kernel(Driver& driver, const NodeView& node, std::string_view op, const std::vector<Member>& members,
                     int shared, std::vector<Launch> launches) {
   const int32_t dtype = node.out(0).dtype();
   const std::vector<int> slots = slots_of(node, members[0].slots);
   Launch launch = Launch::of_text(driver, text_of_updates(members.size()), "update",
-                                  update_options(rule, dtype, members[0].by_rows, slots));
+                                  update_options(op, dtype, members[0].by_rows, slots));
   uint64_t most = 1;
   Kernel kernel;
   for (const Member& m : members) {
@@ -101,17 +92,17 @@ Kernel joint_kernel(Driver& driver, const NodeView& node, const Rule& rule, cons
   return kernel;
 }
 
-Kernel update_kernel(Driver& driver, const NodeView& node, const Rule& rule) {
+Kernel update_kernel(Driver& driver, const NodeView& node, std::string_view op) {
   const bool by_rows = node.has(TENON_UPDATE_ROWS);
   const Member member{TENON_UPDATE_P, TENON_UPDATE_G, TENON_UPDATE_SLOTS, 0, by_rows};
-  if (!by_rows) return joint_kernel(driver, node, rule, {member}, 0, {});
+  if (!by_rows) return joint_kernel(driver, node, op, {member}, 0, {});
   const int64_t n = node.out(0).dim(0), given = node.in(TENON_UPDATE_ROWS).elements();
-  Kernel kernel = joint_kernel(driver, node, rule, {member}, 0, {chains_launch(driver, node, TENON_UPDATE_ROWS, n)});
+  Kernel kernel = joint_kernel(driver, node, op, {member}, 0, {chains_launch(driver, node, TENON_UPDATE_ROWS, n)});
   kernel.scratch_bytes = static_cast<uint64_t>(n + given) * sizeof(cl_int);
   return kernel;
 }
 
-// fuse_updates.h has the operands.
+// joint_updates.h has the operands.
 Kernel updates_kernel(const NodeView& node, const Env& env) {
   const tenon_attr& op = *node.find("op");
   const std::string name(reinterpret_cast<const char*>(node.graph().attr_data(op)), op.count);
@@ -120,14 +111,13 @@ Kernel updates_kernel(const NodeView& node, const Env& env) {
     const int first = kSharedOperands + i * kMemberOperands;
     members.push_back({first, first + 1, first + 2, i * kMemberResults});
   }
-  for (const Rule& rule : kRules)
-    if (name == rule.op) return joint_kernel(driver_of(*env.device), node, rule, members, -TENON_UPDATE_LR, {});
-  throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
+  if (!is_update_by_element(name)) throw tenon::plugin::Error(TENON_INTERNAL, "no kernel joins updates of " + name);
+  return joint_kernel(driver_of(*env.device), node, name, members, -TENON_UPDATE_LR, {});
 }
 
-std::vector<int64_t> slots_needed(const NodeView& node, const Rule& rule) {
+std::vector<int64_t> slots_needed(const NodeView& node, int slots) {
   const bool all = node.flag("amsgrad") || node.flag("centered");
-  return std::vector<int64_t>(static_cast<size_t>(all ? kMostSlots : rule.slots),
+  return std::vector<int64_t>(static_cast<size_t>(all ? kMostSlots : slots),
                               node.has(TENON_UPDATE_P) ? node.in(TENON_UPDATE_P).elements() : 0);
 }
 
@@ -206,14 +196,18 @@ Verdict accept_update(const NodeView& node, const std::vector<int64_t>& slots) {
 }
 
 bool is_update_by_element(std::string_view op) {
-  return std::any_of(std::begin(kRules), std::end(kRules), [&](const Rule& rule) { return op == rule.op; });
+  const tenon::op::Row* row = tenon::op::find(op);
+  return row && row->update.pointwise;
 }
 
 void add_updates(KernelTable& table) {
-  for (const Rule& rule : kRules)
+  for (const tenon::op::Row& row : tenon::op::kUpdateOps) {
+    if (!row.update.pointwise) continue;
     table.add(
-        rule.op, [&rule](const NodeView& node) { return accept_update(node, slots_needed(node, rule)); },
-        [&rule](const NodeView& node, const Env& env) { return update_kernel(driver_of(*env.device), node, rule); });
+        std::string(row.name),
+        [slots = row.update.slots](const NodeView& node) { return accept_update(node, slots_needed(node, slots)); },
+        [](const NodeView& node, const Env& env) { return update_kernel(driver_of(*env.device), node, node.op()); });
+  }
   table.add_own(kUpdates, updates_kernel);
   add_update_passes(table);
 }

@@ -36,7 +36,7 @@ Kernel kernel_by_points(Driver& driver, const Product& s, const ProductKind& kin
   launch.value(ended(s, kind)).in(own::product::a).in(own::product::b);
   add_epilogue(launch, kind);
   const int64_t rows = s.m / s.to[2], lanes = s.batch * s.n;
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   const int64_t items = cpu ? s.m * pieces(lanes, kLanes) : rows * pieces(s.to[2], kPoints) * lanes;
   return kernel_of({launch.out(own::product::out::c).items(static_cast<uint64_t>(items), cpu ? kLanes : 1)});
 }
@@ -45,13 +45,13 @@ Kernel kernel_by_points(Driver& driver, const Product& s, const ProductKind& kin
 int64_t chunks_of(const Driver& driver, const Product& s, int64_t items) {
   constexpr int64_t kBusy = 2048, kMostParts = 1 << 23;  // work items of a compute unit; numbers
   const int64_t wanted =
-      driver.shape() == Shape::kCpu ? driver.sum_parts() : pieces(kBusy * driver.compute_units(), items);
+      driver.style() == KernelStyle::kCpu ? driver.sum_parts() : pieces(kBusy * driver.compute_units(), items);
   const int64_t most = std::max<int64_t>(kMostParts / (s.batch * s.m * s.n), 1);
   return std::min({wanted, most, s.k / s.to[2]});
 }
 
 Kernel kernel_of_filter(Driver& driver, const Product& s, const ProductKind& kind) {
-  const bool cpu = driver.shape() == Shape::kCpu;
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   const int64_t lanes = cpu ? pieces(s.batch * s.n, kLanes) : s.batch * s.n;
   const int64_t items = s.taps[0] * s.taps[1] * s.channels * lanes, chunks = chunks_of(driver, s, items);
   ProductKind sums = kind;
@@ -69,7 +69,7 @@ Kernel kernel_of_filter(Driver& driver, const Product& s, const ProductKind& kin
 bool conv_groups_suits(const Driver& driver, const Product& s, const ProductKind& kind) {
   constexpr int64_t kNarrow = 16, kShallow = 4;
   if (s.batch == 1 || (is_filter(kind) && s.taps[2] > kRowTaps)) return false;
-  if (driver.shape() == Shape::kCpu) return one_each(s);
+  if (driver.style() == KernelStyle::kCpu) return one_each(s);
   return s.n <= kNarrow || s.channels <= kShallow;
 }
 

@@ -91,7 +91,7 @@ Kernel make_filter_gradient(const NodeView& node, const Env& env, bool exact) {
 
 Kernel make_convolution(const NodeView& node, const Env& env) {
   Driver& driver = driver_of(*env.device);
-  const bool exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  const bool exact = node.enumerator("precision") >= TENON_PRECISION_HIGHEST;
   if (node.op() == "conv_grad_filter") return make_filter_gradient(node, env, exact);
   const ConvShape s = conv_shape(node);
   const bool input = node.op() == "conv_grad_input";

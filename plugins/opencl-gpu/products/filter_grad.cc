@@ -91,7 +91,7 @@ std::vector<FilterGrad> parts_like(const FilterGrad& rule) {
 }  // namespace
 
 bool filter_grad_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind) {
-  return driver.shape() == Shape::kCpu && kind.dtype == TENON_F32 && kind.result == TENON_F32 && s.groups == 1 &&
+  return driver.style() == KernelStyle::kCpu && kind.dtype == TENON_F32 && kind.result == TENON_F32 && s.groups == 1 &&
          (whole_channels(s) || s.dilation[2] == 1) && s.o % lanes_of(driver) == 0;
 }
 

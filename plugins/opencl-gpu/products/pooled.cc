@@ -27,7 +27,7 @@ struct Pooled {
   int64_t rows_of(int64_t windows) const { return (2 * windows - 1) * stride_row + tap_rows; }
 };
 
-// Of a row of taps in vectors: `rows` of them x `vectors` are in registers at once.
+// How a row of taps is cut: `rows` of them x `vectors` are in registers at once.
 struct PooledCut {
   int64_t rows, vectors;
 };
@@ -77,9 +77,7 @@ std::string pooled_options(const Driver& driver, const PooledCut& cut) {
   return define("VW", lanes_of(driver)) + define("R", cut.rows) + define("RV", cut.vectors);
 }
 
-bool has_highest_precision(const NodeView& node, const Env& env) {
-  return std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
-}
+bool has_highest_precision(const NodeView& node) { return node.enumerator("precision") >= TENON_PRECISION_HIGHEST; }
 
 // The convolution as far as the windows need it, from values whose y is the pooled one.
 ConvShape even_shape(const NodeView& node, const ValueView& x, const ValueView& w, const ValueView& pooled) {
@@ -158,14 +156,14 @@ Kernel make_pooled_grad_filter(const NodeView& node, const Env& env) {
 bool pooled_suits(const NodeView& conv, const Env& env) {
   const Driver& driver = driver_of(*env.device);
   const ConvShape c = tenon::plugin::conv_shape(conv);
-  if (conv.in(own::product::a).dtype() != TENON_F32 || driver.shape() != Shape::kCpu || c.dilation[1] != 1 ||
+  if (conv.in(own::product::a).dtype() != TENON_F32 || driver.style() != KernelStyle::kCpu || c.dilation[1] != 1 ||
       c.dilation[2] != 1 || c.o % lanes_of(driver) != 0)
     return false;
   const Pooled s = pooled_of(c);
   const int64_t image = s.rows_of(s.rows) * s.columns_of(s.columns) * s.c;
   if (image > kMostImage || s.from_rows * s.from_columns * s.c > kMostImage) return false;
   return s.c < kShortRun ||
-         (!has_highest_precision(conv, env) && winograd_suits(driver, c, kind_of(conv, AIs::kWindows), false));
+         (!has_highest_precision(conv) && winograd_suits(driver, c, kind_of(conv, AIs::kWindows), false));
 }
 
 void add_pooled(KernelTable& table) {

@@ -96,9 +96,9 @@ Kernel product_kernel(const NodeView& node, const Env& env, const Product& s, co
   Driver& driver = driver_of(*env.device);
   constexpr int64_t kFew = 1 << 14;
   const bool few = s.batch * s.m * s.n * s.k <= kFew;
-  Kernel kernel = few                             ? plain_kernel(driver, s, kind)
-                  : driver.shape() == Shape::kCpu ? cpu_product_kernel(node, env, s, kind)
-                                                  : gpu_product_kernel(node, env, s, kind);
+  Kernel kernel = few                                   ? plain_kernel(driver, s, kind)
+                  : driver.style() == KernelStyle::kCpu ? cpu_product_kernel(node, env, s, kind)
+                                                        : gpu_product_kernel(node, env, s, kind);
   kernel.algorithm = few ? "gemm, an element a work item" : "gemm, " + kernel.algorithm;
   return kernel;
 }

@@ -40,10 +40,10 @@ struct ProductKind {
   int32_t wide() const { return dtype == TENON_F64 ? TENON_F64 : TENON_F32; }  // what sums are kept as
 };
 
-// Of a node whose operands are a, b, [bias], [residual].
+// The kind of a node whose operands are a, b, [bias], [residual].
 ProductKind kind_of(const NodeView& node, AIs a);
 
-// Of a node that is this product.
+// The kernel of a node that is this product.
 Kernel product_kernel(const NodeView& node, const Env& env, const Product& product, const ProductKind& kind);
 
 }  // namespace opencl_gpu

@@ -22,7 +22,7 @@ struct Tiles {
   int64_t count(const Product& s) const {
     return s.batch * pieces(s.m, kLocal * rows) * pieces(s.n, kLocal * columns) * chunks;
   }
-  // Of local memory, for two blocks of a and of b.
+  // The local memory that two blocks of a and of b take.
   int64_t local_bytes(int64_t depth, int64_t width) const {
     return 2 * depth * (kLocal * (rows + columns) + 2 * kVector) * width;
   }
@@ -30,7 +30,7 @@ struct Tiles {
 
 int64_t width_of(const ProductKind& kind) { return tenon::plugin::dtype_bytes(kind.wide()); }
 
-// Of blocks: a work item reads one vector or two of each, where local memory has room for that. 0: it has for none.
+// The depth of blocks: a work item reads one vector or two of each, where local memory has room for that. 0: for none.
 int64_t depth_of(const Driver& driver, const Tiles& t, int64_t width) {
   for (int64_t depth = 64 / std::min(t.rows, t.columns); depth >= kVector; depth /= 2)
     if (t.local_bytes(depth, width) <= static_cast<int64_t>(driver.local_bytes())) return depth;
@@ -92,7 +92,7 @@ bool b_by_vectors(const Product& s) {
                       : by_vectors({s.b_row, s.n, s.b_batch});
 }
 
-// Of one product of a batch, with what lies a block behind its end.
+// Whether indices of one product of a batch fit, with what lies a block behind its end.
 bool in_32_bits(const Product& s, AIs a) {
   constexpr int64_t kMost = INT32_MAX;
   const bool matrix = a == AIs::kMatrix || a == AIs::kTransposedMatrix;

@@ -93,7 +93,7 @@ Kernel winograd_of(std::vector<Launch> launches, uint64_t scratch_bytes) {
 
 bool winograd_suits(const Driver& driver, const ConvShape& s, const ProductKind& kind, bool input) {
   constexpr int64_t kLeastChannels = 16;
-  if (driver.shape() != Shape::kCpu || kind.dtype != TENON_F32 || kind.result != TENON_F32 || s.groups != 1)
+  if (driver.style() != KernelStyle::kCpu || kind.dtype != TENON_F32 || kind.result != TENON_F32 || s.groups != 1)
     return false;
   const bool flat = s.taps[0] == 1 && s.size[0] == s.out[0] && s.stride[0] == 1 && s.low[0] == 0;
   bool square = s.taps[1] == 3 && s.taps[2] == 3;

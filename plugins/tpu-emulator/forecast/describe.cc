@@ -86,6 +86,7 @@ void list_plan(PlanRows& to, const GraphView& graph, const Forecast& forecast) {
 
 tenon_status describe(const tenon_program* program, tenon_plan* out) {
   return entry([&] {
+    tenon::plugin::check_flags(out->flags, 0, "describe");
     const PlanRows& rows = as(program)->plan;
     tenon_plan plan{};
     plan.steps = rows.steps.data();

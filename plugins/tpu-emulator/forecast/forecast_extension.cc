@@ -7,6 +7,7 @@ namespace {
 
 tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
   return entry([&] {
+    tenon::plugin::check_flags(out->flags, 0, "the forecast's step");
     const Program& program = *as(handle);
     const Forecast& f = program.forecast;
     const Device& device = *program.device;
@@ -28,20 +29,20 @@ tenon_status step(const tenon_program* handle, tenon_forecast_step* out) {
     step.collective_ns = ns(f.collective_s);
     step.update_ns = ns(f.update_s);
     step.flops = f.flops;
-    step.peak_flops = static_cast<uint64_t>(device.machine.peak_flops());
+    step.flops_per_second = static_cast<uint64_t>(device.machine.peak_flops());
     step.kernels = program.kernels.data();
     step.kernel_stride = sizeof(tenon_forecast_kernel);
     step.arguments = program.arguments.data();
     step.argument_stride = sizeof(tenon_forecast_argument);
     step.n_arguments = static_cast<uint32_t>(program.arguments.size());
-    step.peak_bytes = static_cast<uint64_t>(device.machine.hbm_peak_bytes_per_s);
+    step.bytes_per_second = static_cast<uint64_t>(device.machine.hbm_peak_bytes_per_s);
     const double cores =
         static_cast<double>(device.machine.cores) / device.machine.hosts;  // which share a host's feeds
-    step.out_bytes = static_cast<uint64_t>(device.machine.outfeed_bytes_per_s / cores);
-    step.back_bytes = static_cast<uint64_t>(device.machine.infeed_bytes_per_s / cores);
+    step.out_bytes_per_second = static_cast<uint64_t>(device.machine.outfeed_bytes_per_s / cores);
+    step.back_bytes_per_second = static_cast<uint64_t>(device.machine.infeed_bytes_per_s / cores);
     step.paddings = program.paddings.data();
     step.padding_stride = sizeof(tenon_forecast_padding);
-    step.n_paddings = program.paddings.size();
+    step.n_paddings = static_cast<uint32_t>(program.paddings.size());
     tenon::plugin::give(step, out);
   });
 }

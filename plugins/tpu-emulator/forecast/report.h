@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 
 namespace tpu {
 

@@ -21,7 +21,7 @@ struct Layout {
 
 // Row-major: the minor-most dimension to 128, the second-minor to 8; a vector to whole tiles of its only dimension.
 Layout row_major_layout(const tenon::plugin::ValueView& value);
-// Of an image [N, S.., C]: batch and features are the two minor dimensions, whichever order pads less.
+// The layout of an image [N, S.., C]: batch and features are the two minor dimensions, whichever order pads less.
 Layout image_layout(const tenon::plugin::ValueView& value);
 
 }  // namespace tpu

@@ -63,7 +63,7 @@ fs::path file_of(const std::string& name) {
   throw Error(TENON_INVALID, file.string() + ": " + what);
 }
 
-// Of brackets; those in texts count too, no machine file has so many.
+// How deep brackets go; those in texts count too, no machine file has so many.
 int nesting(const std::string& text) {
   int depth = 0, most = 0;
   for (char c : text) {

@@ -35,7 +35,7 @@ struct StepGraph {
 
   tenon::plugin::GraphView graph;
   std::vector<Piece> pieces;  // in the graph's order
-  // Of each value:
+  // For each value:
   std::vector<Layout> layouts;
   std::vector<uint32_t> base;               // the value whose memory it is: itself, or what it reshapes
   std::vector<int> producer;                // piece, -1: an input or a constant

@@ -21,7 +21,7 @@ class Fusion {
     for (size_t i = n_; i-- > 0;) decide(static_cast<int>(i));
     for (size_t i = 0; i < n_; ++i)
       if (!absorbed_[i]) build(static_cast<int>(i));
-    ride();
+    merge_sums();
     kernels_.erase(
         std::remove_if(kernels_.begin(), kernels_.end(), [](const FusedKernel& k) { return k.pieces.empty(); }),
         kernels_.end());
@@ -148,7 +148,7 @@ class Fusion {
   }
 
   // Sums ride on a kernel with a product: the one that makes what they add up, or else one that reads it too.
-  void ride() {
+  void merge_sums() {
     kernel_of_.assign(program_.base.size(), -1);
     readers_.resize(program_.base.size());
     for (size_t k = 0; k < kernels_.size(); ++k) {

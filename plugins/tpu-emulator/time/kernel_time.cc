@@ -10,7 +10,7 @@ namespace {
 using tenon::plugin::NodeView;
 
 constexpr double kFillCycles = 256;  // of a matrix unit's pipeline, for each kernel
-// Of a parameter: LAMB's step length needs the norms of all of it and of its direction before the first is changed, so that
+// LAMB's step length needs the norms of all of a parameter and of its direction before the first is changed, so that
 // both are read once more.
 constexpr double kLambExtraBytes = 8;
 
@@ -100,7 +100,7 @@ Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Mac
     const Piece& piece = program.pieces[static_cast<size_t>(i)];
     if (kernel.nodes.empty() || kernel.nodes.back() != piece.node) kernel.nodes.push_back(piece.node);
     if (piece.kind == PieceKind::kMatrix) {
-      const MatrixWork work = matrix_work(program.graph.node(piece.node), options.precision);
+      const MatrixWork work = matrix_work(program.graph.node(piece.node));
       cycles += work.cycles / machine.matrix_units + kFillCycles;
       kernel.flops += work.flops;
       kernel.padded_flops += work.padded_flops;

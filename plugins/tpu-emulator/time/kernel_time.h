@@ -1,7 +1,7 @@
 // How long a kernel takes: the slowest of matrix units, vector unit and memory, and its launch.
 #pragma once
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 #include "time/fusion.h"
 
 namespace tpu {

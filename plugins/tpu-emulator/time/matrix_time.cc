@@ -17,8 +17,8 @@ constexpr int64_t kSide = 128;
 double tiles(int64_t n) { return static_cast<double>((n + kSide - 1) / kSide); }
 double rows(int64_t n) { return static_cast<double>(std::max<int64_t>((n + 7) / 8 * 8, kSide)); }
 
-double passes(const NodeView& node, int32_t precision) {
-  const int32_t asked = std::max(precision, node.enumerator("precision"));
+double passes(const NodeView& node) {
+  const int32_t asked = node.enumerator("precision");
   if (node.in(0).dtype() != TENON_F32 || asked <= TENON_PRECISION_DEFAULT) return 1;
   return asked == TENON_PRECISION_HIGH ? 3 : 6;
 }
@@ -62,7 +62,7 @@ double product_cycles(int64_t m, int64_t k, int64_t n) {
   return std::min({by_b, by_a, by_y});
 }
 
-MatrixWork matrix_work(const NodeView& node, int32_t precision) {
+MatrixWork matrix_work(const NodeView& node) {
   MatrixWork work;
   work.flops = tenon::plugin::cost_of(node).flops;
   const std::string_view name = node.op();
@@ -80,7 +80,7 @@ MatrixWork matrix_work(const NodeView& node, int32_t precision) {
   } else {  // composites that are mostly products
     work.cycles = static_cast<double>(work.flops) / (2.0 * kSide * kSide);
   }
-  work.cycles *= passes(node, precision);
+  work.cycles *= passes(node);
   work.padded_flops = static_cast<uint64_t>(work.cycles * 2.0 * kSide * kSide);
   return work;
 }

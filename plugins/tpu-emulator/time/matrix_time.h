@@ -16,7 +16,7 @@ struct MatrixWork {
 // The best of the three stationary operands.
 double product_cycles(int64_t m, int64_t k, int64_t n);
 
-// Of a dot, convolution or a composite of them. `precision`: at least that many passes (tenon_precision).
-MatrixWork matrix_work(const tenon::plugin::NodeView& node, int32_t precision);
+// The work of a dot, a convolution or a composite of them, in as many passes as its precision asks for.
+MatrixWork matrix_work(const tenon::plugin::NodeView& node);
 
 }  // namespace tpu

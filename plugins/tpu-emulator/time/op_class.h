@@ -15,7 +15,7 @@ struct OpClass {
   double passes = 1;
 };
 
-// Of an op that is not in the table: elementwise.
+// The class of an op; of one that is not in the table: elementwise.
 OpClass op_class(const tenon::plugin::NodeView& node);
 
 // Vector operations of an activation, for each element.

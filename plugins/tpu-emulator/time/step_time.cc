@@ -37,7 +37,7 @@ double serial_share(double floats, const Machine& machine) {
   return (kDealtWholly * most - floats) / ((kDealtWholly - 1) * most);
 }
 
-// Of one host, which feeds its cores one after another.
+// How long one host takes, which feeds its cores one after another.
 double infeed_seconds(const GraphView& graph, const Machine& machine) {
   const std::vector<double> one_hot = one_hot_elements(graph);
   const double cores = static_cast<double>(machine.cores) / machine.hosts;

@@ -1,7 +1,7 @@
 // From kernels to a step: the device, what feeds it, what the host adds.
 #pragma once
 
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 
 namespace tpu {
 

@@ -1,6 +1,6 @@
 #include "conformance/corpus/corpus.h"
 
-// Of corpus_data.S.
+// corpus_data.S defines these.
 extern "C" {
 extern const uint8_t tenon_conformance_corpus[] __attribute__((visibility("hidden")));
 extern const uint8_t tenon_conformance_corpus_end[] __attribute__((visibility("hidden")));

@@ -147,7 +147,7 @@ plugin::FlatGraph read_graph(Reader& in, const Parts& parts) {
   return flat;
 }
 
-// Of two graphs of a case: the same types in the same places.
+// Whether two graphs of a case have inputs of the same types in the same places.
 bool same_inputs(const tenon_graph& a, const tenon_graph& b) {
   const plugin::GraphView x(a), y(b);
   if (x.n_inputs() != y.n_inputs()) return false;

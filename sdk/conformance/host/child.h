@@ -56,7 +56,7 @@ class Child {
   Event next(Message* message, Clock::time_point deadline);
   // Lets a child that awaits it go on.
   void go();
-  // Of an ended child: "died of signal 11 (SIGSEGV)", "exited with 3"; empty: it exited with 0.
+  // How an ended child ended: "died of signal 11 (SIGSEGV)", "exited with 3"; empty: it exited with 0.
   std::string fate() const;
   // What it printed since the last call, from the beginning, at most some kilobytes.
   std::string take_printed();

@@ -117,17 +117,25 @@ std::string refusal(const NodeView& node, const Answer& answer) {
   return what + " ('" + std::string(node.name()) + "'): " + (answer.reason.empty() ? "no reason given" : answer.reason);
 }
 
-}  // namespace
-
-plugin::FlatGraph inline_decompositions(const tenon_graph& whole, const std::vector<Decomposition>& decompositions,
-                                        const std::vector<bool>& decompose) {
-  const GraphView view(whole);
+// The graph with what `add` makes of each node in its place.
+template <class Add>
+plugin::FlatGraph rewritten(const tenon_graph& graph, Add add) {
+  const GraphView view(graph);
   Copier copier;
   Copier::Ids ids = Copier::none_of(view);
   copier.inputs(view, ids);
   copier.constants(view, ids);
-  for (uint32_t i = 0; i < view.n_nodes(); ++i) {
-    const NodeView node = view.node(i);
+  for (uint32_t i = 0; i < view.n_nodes(); ++i) add(copier, view.node(i), ids);
+  copier.results(view, ids);
+  return copier.build();
+}
+
+}  // namespace
+
+plugin::FlatGraph inline_decompositions(const tenon_graph& whole, const std::vector<Decomposition>& decompositions,
+                                        const std::vector<bool>& decompose) {
+  return rewritten(whole, [&](Copier& copier, const NodeView& node, Copier::Ids& ids) {
+    const uint32_t i = node.index();
     const auto found =
         std::find_if(decompositions.begin(), decompositions.end(), [i](const Decomposition& d) { return d.node == i; });
     if (!decompose.at(i))
@@ -136,25 +144,15 @@ plugin::FlatGraph inline_decompositions(const tenon_graph& whole, const std::vec
       replace(copier, node, GraphView(*found->graph.graph()), ids);
     else
       fail(std::string(node.op()) + " '" + std::string(node.name()) + "' has no decomposition");
-  }
-  copier.results(view, ids);
-  return copier.build();
+  });
 }
 
 plugin::FlatGraph with_precision(const tenon_graph& graph, int32_t precision) {
-  const GraphView view(graph);
-  Copier copier;
-  Copier::Ids ids = Copier::none_of(view);
-  copier.inputs(view, ids);
-  copier.constants(view, ids);
-  for (uint32_t i = 0; i < view.n_nodes(); ++i) {
-    const NodeView node = view.node(i);
+  return rewritten(graph, [precision](Copier& copier, const NodeView& node, Copier::Ids& ids) {
     const bool contracts =
         node.op() == "dot" || node.op() == "conv" || node.op() == "conv_grad_input" || node.op() == "conv_grad_filter";
     copier.node(node, ids, std::string(node.name()), Copier::origin_of(node), contracts ? precision : -1);
-  }
-  copier.results(view, ids);
-  return copier.build();
+  });
 }
 
 void require_taken(Subject& subject, tenon_device* device, const tenon_graph& graph) {

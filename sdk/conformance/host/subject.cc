@@ -115,7 +115,7 @@ void Subject::close_device() {
   device_ = nullptr;
 }
 
-// Of few sizes, so that a backend whose compile is slow is not asked each time.
+// Poisons in few sizes, so that a backend whose compile is slow is not asked each time.
 void Subject::poison(uint64_t bytes) {
   constexpr uint64_t kLeast = 1u << 14, kMost = 1u << 28;
   uint64_t size = kLeast;

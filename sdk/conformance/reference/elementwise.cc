@@ -150,12 +150,12 @@ void div(const NodeView&, const Operands& in, Results& out) {
       *in[0], *in[1], [](double a, double b) { return a / b; }, quotient)};
 }
 
-// Of bool: or.
+// For bool it is `or`.
 void max(const NodeView&, const Operands& in, Results& out) {
   out = {binary(*in[0], *in[1], larger, [](int64_t a, int64_t b) { return a > b ? a : b; })};
 }
 
-// Of bool: and.
+// For bool it is `and`.
 void min(const NodeView&, const Operands& in, Results& out) {
   out = {binary(*in[0], *in[1], smaller, [](int64_t a, int64_t b) { return a < b ? a : b; })};
 }
@@ -168,7 +168,7 @@ void atan2(const NodeView&, const Operands& in, Results& out) {
   out = {binary(*in[0], *in[1], [](double a, double b) { return std::atan2(a, b); })};
 }
 
-// Of NaN only ne holds.
+// With NaN only ne holds.
 void compare(const NodeView& node, const Operands& in, Results& out) {
   const Tensor &a = *in[0], &b = *in[1];
   require(a.dtype == b.dtype, "operands differ in dtype");

@@ -1,4 +1,5 @@
 // Part of the device suite: what a host is told that traces.
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -19,21 +20,29 @@ class Collector {
     const std::lock_guard lock(mutex_);
     return events_;
   }
+  bool overlapped() const { return overlapped_; }
 
  private:
   static void emit(void* ctx, const tenon_event* events, uint32_t n, uint64_t stride) {
     auto& self = *static_cast<Collector*>(ctx);
-    const std::lock_guard lock(self.mutex_);
+    if (self.calls_++ > 0) self.overlapped_ = true;
+    self.take(events, n, stride);
+    --self.calls_;
+  }
+  void take(const tenon_event* events, uint32_t n, uint64_t stride) {
+    const std::lock_guard lock(mutex_);
     for (uint32_t i = 0; i < n; ++i) {
       tenon_event event{};
       std::memcpy(&event, reinterpret_cast<const uint8_t*>(events) + i * stride,
                   std::min<uint64_t>(stride, sizeof event));
-      self.events_.push_back(event);
+      events_.push_back(event);
     }
   }
 
   mutable std::mutex mutex_;
   std::vector<tenon_event> events_;
+  std::atomic<int> calls_{0};  // under way
+  std::atomic<bool> overlapped_{false};
   tenon_sink sink_{sizeof(tenon_sink), 0, this, emit};
 };
 
@@ -50,6 +59,7 @@ class Trace {
   std::vector<tenon_event> end() {
     ended_ = true;
     expect_ok(s_.backend().trace(s_.device(), nullptr), "trace without a sink");
+    expect(!collector_.overlapped(), "emit was called while another call of it was under way");
     return collector_.events();
   }
   std::vector<tenon_event> events() const { return collector_.events(); }
@@ -137,7 +147,7 @@ void tells_nodes_apart(Subject& s) {
                                           " events of " + std::to_string(all) + ", expected one of each iteration");
 }
 
-// Of a state that is carried on: what an iteration writes the next one reads, so that they cannot be at work at once. And all
+// A state is carried on: what an iteration writes the next one reads, so that they cannot be at work at once. And all
 // of it lies between the call that submits it and the wait that comes back.
 void tells_when(Subject& s) {
   const Program program = compile_traced(s, counter_graph(1000));

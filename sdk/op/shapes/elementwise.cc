@@ -35,7 +35,11 @@ int32_t activation_number(const Infer& c) {
 void expect_draws(const Infer& c, int first) {
   for (int i = first; i < first + 2; ++i) c.expect_type(i, {TENON_I64, {}});
   c.expect_number("stream", 0, UINT32_MAX);
+  expect_first(c);
 }
+
+// The numbers of all replicas are i32.
+void expect_first(const Infer& c) { c.expect_number("first", 0, 1 << 30); }
 
 void constant(Infer& c) {
   const Type type{c.dtype("dtype"), Shape(c.list("shape"))};
@@ -63,7 +67,10 @@ void random(Infer& c) {
   c.result(TENON_F32, shape);
 }
 
-void replica_id(Infer& c) { c.result(TENON_I32, {}); }
+void replica_id(Infer& c) {
+  expect_first(c);
+  c.result(TENON_I32, {});
+}
 
 void dropout(Infer& c) {
   using from = op::dropout;

@@ -30,5 +30,6 @@ void with_epilogue(Infer& c, const Type& y, int bias, int residual);
 
 // A seed and a step, from operand `first` on, and `stream`.
 void expect_draws(const Infer& c, int first);
+void expect_first(const Infer& c);
 
 }  // namespace tenon::op::shapes

@@ -3,6 +3,7 @@
 
 #include "op/shapes/rules.h"
 #include "tenon/abi/optimizer.h"
+#include "tenon/op/table.h"
 
 namespace tenon::op::shapes {
 namespace {
@@ -45,16 +46,21 @@ void pointwise(Infer& c, int slots) { pointwise(c, slots, slots); }
 
 }  // namespace
 
-void sgd_update(Infer& c) { pointwise(c, 0); }
-void momentum_update(Infer& c) { pointwise(c, 1); }
+// Those whose slots no attribute changes.
+#define TENON_SHAPE_RULE(op) \
+  void op(Infer& c) { pointwise(c, row(#op).update.slots); }
+TENON_SHAPE_RULE(sgd_update)
+TENON_SHAPE_RULE(momentum_update)
+TENON_SHAPE_RULE(adamax_update)
+TENON_SHAPE_RULE(adagrad_update)
+TENON_SHAPE_RULE(adadelta_update)
+TENON_SHAPE_RULE(ftrl_update)
+TENON_SHAPE_RULE(lamb_update)
+TENON_SHAPE_RULE(lion_update)
+#undef TENON_SHAPE_RULE
+
 void adam_update(Infer& c) { pointwise(c, c.flag("amsgrad") ? 3 : 2); }
 void adamw_update(Infer& c) { adam_update(c); }
-void adamax_update(Infer& c) { pointwise(c, 2); }
-void adagrad_update(Infer& c) { pointwise(c, 1); }
-void adadelta_update(Infer& c) { pointwise(c, 2); }
-void ftrl_update(Infer& c) { pointwise(c, 2); }
-void lamb_update(Infer& c) { pointwise(c, 2); }
-void lion_update(Infer& c) { pointwise(c, 1); }
 
 void rmsprop_update(Infer& c) {
   const bool centered = c.flag("centered");

@@ -14,7 +14,7 @@ bool is_dtype(int64_t dtype) { return dtype >= TENON_F32 && dtype <= TENON_BOOL;
 
 bool is_hint(std::string_view name) { return name.substr(0, 6) == "tenon."; }
 
-// Of an op that is not published, any number may mean something.
+// In an op that is not published, any number may mean something.
 bool is_enumerator(const Attribute* attribute, int64_t value) {
   const op::Enumeration* numbers = attribute ? op::enumeration(attribute->enumeration) : nullptr;
   return !numbers || numbers->has(value);

@@ -11,8 +11,6 @@ tenon_options checked_request(const tenon_graph* graph, const tenon_options* giv
   check_flags(options.flags, flags, entry);
   check_graph(graph, entry);
   check_flags(graph->flags, 0, "the graph");
-  if (options.precision < TENON_PRECISION_DEFAULT || options.precision > TENON_PRECISION_HIGHEST)
-    throw Error(TENON_UNSUPPORTED, std::string(entry) + ": unknown precision " + std::to_string(options.precision));
   return options;
 }
 

@@ -170,6 +170,7 @@ void StreamExecutor::run_fed(const tenon_run& run, Queue& queue, uint32_t* done)
     for (uint32_t i = 0; i < run.iterations; ++i) {
       held.give_back(held.size() >= kFeedDepth);
       tenon_point after{nullptr, 0};
+      std::fill(fed.begin(), fed.end(), nullptr);
       if (!feed.next(feed.ctx, i, fed.data(), &after)) break;
       ++taken;
       const std::shared_ptr<DeviceMark> sent = send_batch(queue, fed.data(), after);

@@ -141,6 +141,7 @@ void GangExecutor::run_fed(const tenon_run& run) {
   const tenon_feed& feed = *run.feed;
   for (uint32_t i = 0; i < run.iterations; ++i) {
     tenon_point after{nullptr, 0};
+    std::fill(fed_.begin(), fed_.end(), nullptr);
     if (!feed.next(feed.ctx, i, fed_.data(), &after)) return;
     const Batch batch(feed, i);
     check_batch(fed_.data());

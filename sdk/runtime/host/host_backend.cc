@@ -28,7 +28,7 @@ uint32_t units_of(const std::string& spec, uint32_t most) {
 // Units are alike and share the memory.
 std::vector<tenon_unit> host_units(const HostBackend& config, const std::string& spec) {
   tenon_unit unit{};
-  unit.flags = TENON_UNIT_HOST_FEED | (config.worker_queues ? 0 : TENON_UNIT_INLINE);
+  unit.flags = config.worker_queues ? 0 : TENON_UNIT_INLINE;
   unit.kind = config.kind;
   unit.feed_depth = 1;
   unit.memory_bytes = unit.max_buffer_bytes = HostDriver::installed();
@@ -41,7 +41,7 @@ std::vector<tenon_unit> host_units(const HostBackend& config, const std::string&
 DeviceFacts facts_of(const HostBackend& config, size_t units) {
   const char* kind = config.kind == TENON_CPU ? "CPU" : config.kind == TENON_GPU ? "GPU" : "";
   const char* vendor = config.vendor ? config.vendor() : nullptr;
-  return {kind, vendor ? vendor : "", std::string(config.name) + " " + config.version, "", std::to_string(units)};
+  return {kind, vendor ? vendor : "", std::string(config.name) + " " + config.version, std::to_string(units)};
 }
 
 std::unique_ptr<Device> open_host(const Backend& backend, const HostBackend& config, size_t units) {

@@ -53,7 +53,7 @@ struct Plan {
   Place arena_place(uint64_t offset) const;  // of a block
 };
 
-// Of each input its index among buffers; -1: a scalar.
+// Each input's index among buffers; -1: a scalar.
 std::vector<int32_t> buffers_of(const GraphView& graph);
 
 // A plan without steps: the inputs and results of a graph.

@@ -9,7 +9,7 @@
 namespace tenon::plugin {
 
 struct Views {
-  // Of each value: the one whose memory it lies in, itself for the most part, and where in it, in bytes. A value that
+  // For each value the one whose memory it lies in, itself for the most part, and where in it, in bytes. A value that
   // is a result of the graph, or a reshape of one, covers the whole of its root.
   std::vector<uint32_t> root;
   std::vector<uint64_t> offset;

@@ -240,6 +240,8 @@ void write_attributes(GraphBuilder& builder, const NodeView& node, const Merging
       builder.attr_list(name, stacked_list(node, name, m, units));
     } else if (stacks && (name == "axis" || (name == "batch" && !m.whole))) {
       builder.attr_i64(name, node.i64(name) + 1);
+    } else if (name == "first" && draws(node)) {
+      builder.attr_i64(name, node.i64(name) / units);  // of arrays of all units
     } else if (!stacks && (name == "shape" || (name == "limit" && node.op() == "slice"))) {
       Dims dims = node.list(name).vec();
       if (dims.empty()) dims.push_back(1);

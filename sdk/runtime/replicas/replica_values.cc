@@ -5,7 +5,7 @@
 
 #include "tenon/plugin/element.h"
 #include "tenon/plugin/geometry.h"
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 namespace {

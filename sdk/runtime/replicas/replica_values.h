@@ -34,7 +34,7 @@ class ReplicaValues {
 
   Dims dims(uint32_t v) const { return graph_.value(v).dims().vec(); }
   int32_t dtype(uint32_t v) const { return graph_.value(v).dtype(); }
-  // Of all parts together; of a scalar's, a list.
+  // The dimensions of all parts together; a scalar's become a list.
   Dims joined_dims(uint32_t v) const;
   Dims stacked_dims(uint32_t v) const;
   uint32_t definer(uint32_t v) const { return values_[v].definer; }

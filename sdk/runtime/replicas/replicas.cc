@@ -82,14 +82,16 @@ class Unroller {
   // Whether nothing but its sum over the units is there.
   bool is_sum(uint32_t v) const { return facts_.summed[v] && values_.has_sum(v); }
 
-  // The node with these operands; its results, each in the shape of one unit's.
+  // The node with these operands; its results, each in the shape of one unit's. What draws does so as replica first + unit.
   Ids copy(const NodeView& node, const Ids& operands, uint32_t unit) {
     Ids results;
     for (int k = 0; k < node.results(); ++k)
       results.push_back(node.has_result(k) ? values_.make(node.result_id(k), values_.dims(node.result_id(k)))
                                            : TENON_NONE);
     values_.start(node.op(), operands, results, unit);
-    for (int i = 0; i < node.attributes(); ++i) values_.builder().attr(node.graph(), node.attribute(i));
+    for (int i = 0; i < node.attributes(); ++i)
+      if (!draws(node) || node.attribute_name(i) != "first") values_.builder().attr(node.graph(), node.attribute(i));
+    if (draws(node)) values_.builder().attr_i64("first", node.i64("first") + unit);
     return results;
   }
   Ids parts(const NodeView& node, uint32_t unit) {
@@ -107,7 +109,7 @@ class Unroller {
     for (int k = 0; k < node.results(); ++k)
       if (node.has_result(k)) values_.add_part(node.result_id(k), results[k]);
   }
-  // Of sums over the units a sum.
+  // Makes a sum of sums over the units.
   void add_sum(const NodeView& node) {
     Ids operands;
     for (int k = 0; k < node.operands(); ++k) {
@@ -146,8 +148,12 @@ class Unroller {
     values_.set_joined(v, stacked && graph_.value(v).rank() > 0 ? values_.reshaped(id, v, values_.joined_dims(v)) : id);
   }
 
-  // Unit u's element e counts as e + u * size: what an array of all units' rows gives.
+  // Unit u's element e counts as e + (first + u) * size: what an array of all units' rows gives, if as many are before it.
   void add_draw(const NodeView& node) {
+    if (node.i64("first") % n_ != 0) {
+      for (uint32_t u = 0; u < n_; ++u) add_part(node, u);
+      return;
+    }
     Ids operands, results;
     for (int k = 0; k < node.operands(); ++k) {
       const bool is_chance = node.has(k) && node.in(k).rank() == 0 && node.in(k).dtype() == TENON_I64;
@@ -177,7 +183,7 @@ class Unroller {
     const uint32_t v = node.result_id(0);
     std::vector<int32_t> ids;
     for (uint32_t u = 0; u < n_; ++u) {
-      ids.push_back(static_cast<int32_t>(u));
+      ids.push_back(static_cast<int32_t>(node.i64("first") + u));
       values_.add_part(v, values_.builder().constant(TENON_I32, {}, &ids[u], sizeof ids[u]));
     }
     values_.set_joined(v, values_.builder().constant(TENON_I32, {n_}, ids.data(), ids.size() * sizeof ids[0]));
@@ -261,7 +267,7 @@ class Unroller {
   ReplicaValues values_;
 };
 
-// Of which nodes some that are written for them are not taken; false: of none but those in `apart`.
+// Finds nodes for which some of what is written is not taken; false: none but those in `apart`.
 bool find_refused(const UnrolledGraph& unrolled, const std::vector<bool>& taken, std::vector<bool>& apart) {
   bool found = false;
   for (size_t i = 0; i < taken.size(); ++i) {

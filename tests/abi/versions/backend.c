@@ -69,7 +69,7 @@ static tenon_status enumerate(void* self, const char* spec, tenon_unit* units, u
   if (!units || room == 0) return ok();
   tenon_unit unit;
   memset(&unit, 0, sizeof(unit));
-  unit.flags = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED;
+  unit.flags = TENON_UNIT_INLINE;
   unit.kind = TENON_CPU;
   unit.feed_depth = 1;
   strcpy(unit.name, TENON_VERSION_NAME);
@@ -260,6 +260,7 @@ static tenon_status run(tenon_queue* queue, const tenon_run* r, uint64_t* ticket
   uint32_t i = 0;
   for (; i < r->iterations; ++i) {
     tenon_point after = {NULL, 0};
+    memset(feeds, 0, sizeof(feeds));
     if (r->feed && !r->feed->next(r->feed->ctx, i, feeds, &after)) break;
     bind(r->program, r, r->feed ? feeds : NULL, i, values);
     compute(r->program, values);

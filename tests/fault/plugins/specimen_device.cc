@@ -59,7 +59,7 @@ tenon_status fault_of(tenon_device* device, const std::string& entry) {
 
 tenon_unit make_unit(const char* spec) {
   tenon_unit unit{};
-  unit.flags = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED;
+  unit.flags = TENON_UNIT_INLINE;
   unit.kind = called("units-gpu") ? TENON_GPU : called("units-emulated") || called("units-future") ? 9 : TENON_CPU;
   if (called("units-emulated")) unit.flags |= TENON_UNIT_EMULATED;
   unit.feed_depth = same(spec, "enumerate-depth") || called("units-depth") ? 0 : 1;
@@ -105,7 +105,6 @@ tenon_status supports(tenon_device* device, const tenon_graph*, const tenon_opti
   for (uint32_t i = 0; i < n; ++i) {
     auto& verdict = *reinterpret_cast<tenon_verdict*>(reinterpret_cast<char*>(out) + i * stride);
     verdict.answer = answer;
-    verdict.deterministic = 1;
   }
   return kOk;
 }

@@ -51,7 +51,7 @@ tenon_status supports(tenon_device* device, const tenon_graph* graph, const teno
   const GraphView view(*graph);
   for (uint32_t i = 0; i < n; ++i) {
     const bool refused = view.node(nodes[i]).op() == device->spec;
-    const tenon_verdict v{refused ? TENON_REFUSE : TENON_TAKE, 1, refused ? "no oracle knows it" : nullptr};
+    const tenon_verdict v{refused ? TENON_REFUSE : TENON_TAKE, 0, refused ? "no oracle knows it" : nullptr};
     std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, std::min<uint64_t>(stride, sizeof v));
   }
   return kOk;
@@ -91,12 +91,12 @@ tenon_status compile(tenon_device* device, const tenon_graph* graph, const tenon
   const uint32_t last = view.n_nodes() - 1;
   program->kernels = {{0, 3, "dot", "matrix unit", 0, 1500000000, 4000, 8000, 100, 200},
                       {last, 1, "update", "HBM", 1500000000, 500000000, 0, 0, 10, 20}};
-  info->argument_bytes = 1000;
-  info->workspace_bytes = 2000;
-  info->code_bytes = 300;
-  info->reserved_bytes = 40;
-  info->peak_bytes = full ? 9000 : 3340;
-  info->capacity_bytes = 8000;
+  info->argument_bytes = 2 * 1000;  // of two cores
+  info->workspace_bytes = 2 * 2000;
+  info->code_bytes = 2 * 300;
+  info->reserved_bytes = 2 * 40;
+  info->peak_bytes = 2 * (full ? 9000 : 3340);
+  info->capacity_bytes = 2 * 8000;
   info->allocations = program->allocations.data();
   info->allocation_stride = sizeof(tenon_allocation);
   info->n_allocations = static_cast<uint32_t>(program->allocations.size());
@@ -122,7 +122,7 @@ tenon_status forecast_step(const tenon_program* program, tenon_forecast_step* ou
   s.collective_ns = 300000;
   s.update_ns = 500000;
   s.flops = 4000000;
-  s.peak_flops = 3200000000;
+  s.flops_per_second = 3200000000;
   s.kernels = program->kernels.data();
   s.n_kernels = static_cast<uint32_t>(program->kernels.size());
   s.kernel_stride = sizeof(tenon_forecast_kernel);
@@ -130,7 +130,7 @@ tenon_status forecast_step(const tenon_program* program, tenon_forecast_step* ou
   s.n_arguments = static_cast<uint32_t>(program->arguments.size());
   s.argument_stride = sizeof(tenon_forecast_argument);
   s.paddings = program->paddings.data();
-  s.n_paddings = program->paddings.size();
+  s.n_paddings = static_cast<uint32_t>(program->paddings.size());
   s.padding_stride = sizeof(tenon_forecast_padding);
   s.struct_size = std::min<uint64_t>(out->struct_size, sizeof s);
   std::memcpy(out, &s, s.struct_size);

@@ -105,7 +105,6 @@ TEST_F(PluginTest, AGoodBackendIsListedWithItsUnits) {
   EXPECT_EQ(it->version, "1.0");
   ASSERT_EQ(it->units.size(), 1u);
   EXPECT_EQ(it->units[0].kind, "cpu");
-  EXPECT_TRUE(it->units[0].is_inline);
   EXPECT_TRUE(it->units[0].name.starts_with("Specimen?[1m")) << it->units[0].name;
 }
 

@@ -6,8 +6,8 @@
 #include <regex>
 #include <sstream>
 
+#include "base/python_text.h"
 #include "callback/event_file.h"
-#include "callback/python_text.h"
 #include "unit/callback/callback_testing.h"
 #include "unit/callback/event_testing.h"
 

@@ -62,11 +62,6 @@ NodeRun& NodeRun::no_out() {
 
 plugin::GraphBuilder& NodeRun::op(const char* name) { return builder_.node(name, ids_, result_ids_).name("n"); }
 
-NodeRun& NodeRun::precision(int32_t least) {
-  precision_ = least;
-  return *this;
-}
-
 void NodeRun::run(uint32_t threads) {
   for (uint32_t id : result_ids_)
     if (id != TENON_NONE) builder_.result(id);
@@ -78,7 +73,6 @@ void NodeRun::run(uint32_t threads) {
   ASSERT_EQ(entry->accept(node).answer, TENON_TAKE) << entry->accept(node).reason;
   plugin::Env env;
   env.threads = threads;
-  env.precision = precision_;
   const plugin::Kernel kernel = entry->make(node, env);
   const uint32_t gang = std::min(threads, kernel.threads);
 

@@ -28,9 +28,6 @@ class NodeRun {
   // Names the op; give the attributes on the returned builder, then call run().
   plugin::GraphBuilder& op(const char* name);
 
-  // What every node gets at least (tenon_options).
-  NodeRun& precision(int32_t least);
-
   // Compiles the node and runs it on `threads` threads.
   void run(uint32_t threads = 1);
 
@@ -57,7 +54,6 @@ class NodeRun {
   plugin::GraphBuilder builder_;
   std::vector<uint32_t> ids_, result_ids_;
   std::vector<std::shared_ptr<Guarded>> operands_, results_;
-  int32_t precision_ = TENON_PRECISION_DEFAULT;
 };
 
 }  // namespace tenon::testing

@@ -11,7 +11,7 @@ using Longs = std::vector<int64_t>;
 class RandomOps : public IsaTest {
  protected:
   RandomOps() { TENON_USE_WIDE_FAMILY(add_random); }
-  Floats draw(int64_t seed, int64_t step, int64_t stream, const Dims& d) {
+  Floats draw(int64_t seed, int64_t step, int64_t stream, const Dims& d, int64_t first = 0) {
     return run(1,
                [&](NodeRun& n) {
                  n.in(TENON_I64, {}, Longs{seed})
@@ -19,7 +19,9 @@ class RandomOps : public IsaTest {
                      .out(TENON_F32, d)
                      .op("random")
                      .attr_i64("stream", stream)
-                     .attr_list("shape", d);
+                     .attr_list("shape", d)
+                     .attr_bool("per_replica", true)
+                     .attr_i64("first", first);
                })
         .get(0);
   }
@@ -73,6 +75,16 @@ TEST_P(RandomOps, EveryWordOfSeedStepAndStreamCounts) {
       const uint32_t w = philox({uint32_t(e >> 2), 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822, 0x299f31d0)[e & 3];
       ASSERT_EQ(got[size_t(e)], units({w})[0]) << "element " << e << " of " << n;
     }
+  }
+}
+
+// Whether or not what they draw ends within a counter's four words or a vector's.
+TEST_P(RandomOps, ReplicasDrawOneBehindTheOther) {
+  for (int64_t n : {1, 3, 4, 17, 64, 129}) {
+    const Floats whole = draw(1, 2, 3, {7 * n});
+    for (int64_t first = 0; first < 7; ++first)
+      EXPECT_EQ(draw(1, 2, 3, {n}, first), Floats(whole.begin() + first * n, whole.begin() + (first + 1) * n))
+          << "replica " << first << " of " << n << " numbers each";
   }
 }
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "data/philox.h"
+#include "data/random_bits.h"
 #include "tenon/input.h"
 
 namespace tenon {

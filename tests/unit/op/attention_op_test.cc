@@ -1,7 +1,7 @@
 // Attention against the plain formula, query by query.
 #include <cmath>
 
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "unit/op/op_testing.h"
 
 namespace tenon::op_testing {

@@ -1,4 +1,4 @@
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "unit/reference/node.h"
 
 namespace tenon::reference {

@@ -1,4 +1,4 @@
-#include "plugins/tpu-emulator/forecast/forecast.h"
+#include "plugins/tpu-emulator/forecast/step_forecast.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ tpu::MatrixWork dot_work(int64_t m, int64_t k, int64_t n, int32_t dtype, int32_t
   b.node("dot", {a, w}, {y}).attr_enum("precision", precision);
   b.result(y);
   const FlatGraph graph = b.build();
-  return tpu::matrix_work(GraphView(*graph.graph()).node(0), TENON_PRECISION_DEFAULT);
+  return tpu::matrix_work(GraphView(*graph.graph()).node(0));
 }
 
 TEST(TpuMatrixTime, PrecisionCostsPassesForFloatsOnly) {

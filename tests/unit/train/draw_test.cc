@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 namespace tenon {
 namespace {

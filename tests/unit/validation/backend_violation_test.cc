@@ -152,8 +152,6 @@ const Case kPrograms[] = {
     CASE(supports_answer, "supports: answered 9 for node 0, expected 0 to 2",
          VIOLATE(world.supports(*world.graph.graph()));),
     CASE(supports_refuse, "supports: refused node 0 without a reason", VIOLATE(world.supports(*world.graph.graph()));),
-    CASE(supports_deterministic, "supports: says deterministic = 7 for node 0",
-         VIOLATE(world.supports(*world.graph.graph()));),
     CASE(supports_impure, "supports: answered 2 for node 0 ('step'), then 1: it is to be pure",
          VIOLATE(world.supports(*world.graph.graph()));),
     CASE(supports_beyond, "supports: wrote beyond the 1 verdicts it had room for",

@@ -138,9 +138,8 @@ tenon_status supports(tenon_device*, const tenon_graph* graph, const tenon_optio
   if ((options->flags & 0xfffffffc) && !is("supports-flags")) return error(TENON_UNSUPPORTED, "unknown flags");
   if (is("supports-writes")) const_cast<uint8_t*>(graph->data)[graph->data_size - 1] ^= 1;
   for (uint32_t i = 0; i < n + is("supports-beyond"); ++i) {
-    tenon_verdict v{TENON_TAKE, 1, nullptr};
+    tenon_verdict v{TENON_TAKE, 0, nullptr};
     if (is("supports-answer")) v.answer = 9;
-    if (is("supports-deterministic")) v.deterministic = 7;
     if (is("supports-refuse")) v.answer = TENON_REFUSE;
     if (is("supports-impure")) v.answer = supports_calls % 2 ? TENON_TAKE : TENON_DECOMPOSE;
     std::memcpy(reinterpret_cast<char*>(out) + i * stride, &v, sizeof v);

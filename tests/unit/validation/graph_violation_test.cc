@@ -133,7 +133,7 @@ TEST(GraphViolation, ArgumentsOfSupportsAndCompile) {
   expect(t.supports(world.device, g, &world.options, &node, 1, nullptr, sizeof verdict),
          "supports: passes no nodes or no room for the verdicts");
   expect(t.supports(world.device, g, nullptr, &node, 1, &verdict, sizeof verdict), "supports: passes no tenon_options");
-  verdict.deterministic = 1;
+  verdict.reserved = 1;
   expect(t.supports(world.device, g, &world.options, &node, 1, &verdict, sizeof verdict),
          "supports: passes a tenon_verdict to fill that is not zero");
   expect(t.compile(world.device, g, &world.options, nullptr, &info), "compile: passes no place for the program");

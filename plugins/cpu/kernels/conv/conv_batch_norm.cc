@@ -34,8 +34,8 @@ struct NormedConv {
   uint64_t room;  // of this kernel, behind the convolution's own
 };
 
-NormedConv normed_conv(const NodeView& node, const Env& env) {
-  const ConvProblem p = conv_problem(node, env);
+NormedConv normed_conv(const NodeView& node) {
+  const ConvProblem p = conv_problem(node);
   const ConvShape& s = p.shape;
   const ConvAlgorithm& algorithm = choose_algorithm(p);
   NormedConv n;
@@ -161,9 +161,9 @@ ConvData data_of(const void* from, const void* weights, const void* bias, void* 
 }
 
 template <class T>
-Kernel make_normed_conv(const NodeView& node, const Env& env) {
+Kernel make_normed_conv(const NodeView& node) {
   const bool bias = node.has(normed::bias), residual = node.has(normed::residual);
-  auto n = std::make_shared<NormedConv>(normed_conv(node, env));
+  auto n = std::make_shared<NormedConv>(normed_conv(node));
   Kernel k = kernel_for(*n);
   if (residual) k.in_place = {{normed::residual, normed::out::y}};
   k.run = [=](const Call& call) {
@@ -252,11 +252,11 @@ void give_gradient(const NormedConv& n, const Call& call, const DotSums<T>& g, T
 }
 
 template <class T>
-Kernel make_normed_grad(const NodeView& node, const Env& env) {
+Kernel make_normed_grad(const NodeView& node) {
   const bool other = node.has(input_grad::other), y = node.has(input_grad::y),
              dresidual = node.has_result(input_grad::out::dresidual);
   const bool dbias = node.has_result(input_grad::out::dbias);
-  auto n = std::make_shared<NormedConv>(normed_conv(node, env));
+  auto n = std::make_shared<NormedConv>(normed_conv(node));
   Kernel k = kernel_for(*n);
   if (dresidual) k.in_place = {{input_grad::x, input_grad::out::dx}};
   if (dbias) k.scratch_bytes += static_cast<uint64_t>(n->pieces * n->c) * sizeof(float);
@@ -284,11 +284,11 @@ Kernel make_normed_grad(const NodeView& node, const Env& env) {
 
 void add_normed_convolution(KernelTable& table) {
   const auto is_bf16 = [](const NodeView& node) { return node.in(0).dtype() == TENON_BF16; };
-  table.add_own("cpu.batch_norm.conv", [=](const NodeView& node, const Env& env) {
-    return is_bf16(node) ? make_normed_conv<Bfloat>(node, env) : make_normed_conv<float>(node, env);
+  table.add_own("cpu.batch_norm.conv", [=](const NodeView& node, const Env&) {
+    return is_bf16(node) ? make_normed_conv<Bfloat>(node) : make_normed_conv<float>(node);
   });
-  table.add_own("cpu.batch_norm.grad_input", [=](const NodeView& node, const Env& env) {
-    return is_bf16(node) ? make_normed_grad<Bfloat>(node, env) : make_normed_grad<float>(node, env);
+  table.add_own("cpu.batch_norm.grad_input", [=](const NodeView& node, const Env&) {
+    return is_bf16(node) ? make_normed_grad<Bfloat>(node) : make_normed_grad<float>(node);
   });
 }
 

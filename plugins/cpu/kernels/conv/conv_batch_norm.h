@@ -5,7 +5,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-// cpu.batch_norm.conv and cpu.batch_norm.grad_input (rewrite.h).
+// cpu.batch_norm.conv and cpu.batch_norm.grad_input (fused_graph.h).
 void add_normed_convolution(KernelTable& table);
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

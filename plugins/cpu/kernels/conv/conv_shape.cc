@@ -84,14 +84,14 @@ int32_t common_dtype(const NodeView& node) {
 
 }  // namespace
 
-ConvProblem conv_problem(const NodeView& node, const Env& env) {
+ConvProblem conv_problem(const NodeView& node) {
   ConvProblem p;
   p.shape = conv_shape(node);
   p.direction = direction_of(node);
   p.dtype = common_dtype(node);
   p.result_dtype = node.out(0).dtype();
   p.pooled = is_pooled(node);
-  p.exact = std::max(node.enumerator("precision"), env.precision) >= TENON_PRECISION_HIGHEST;
+  p.exact = node.enumerator("precision") >= TENON_PRECISION_HIGHEST;
   return p;
 }
 

@@ -41,7 +41,7 @@ struct ConvProblem {
 };
 
 // From a node of convolution.cc or conv_batch_norm.cc.
-ConvProblem conv_problem(const NodeView& node, const Env& env);
+ConvProblem conv_problem(const NodeView& node);
 
 // Every point of y needs that point of x alone.
 bool is_product(const ConvShape& shape);

@@ -47,8 +47,8 @@ Kernel kernel_for(const ConvProblem& p, const ConvWork& work) {
   return kernel;
 }
 
-Kernel make_convolution(const NodeView& node, const Env& env) {
-  const ConvProblem problem = conv_problem(node, env);
+Kernel make_convolution(const NodeView& node, const Env&) {
+  const ConvProblem problem = conv_problem(node);
   const ConvAlgorithm& algorithm = choose_algorithm(problem);
   Kernel kernel = kernel_for(problem, algorithm.make(problem));
   kernel.algorithm = algorithm.name;

@@ -23,8 +23,8 @@ TENON_INLINE void for_words(const RandomStream& stream, int64_t begin, int64_t e
   }
 }
 
-RandomStream stream_of(const Call& call, int seed, uint32_t id) {
-  return RandomStream(*call.in<int64_t>(seed), *call.in<int64_t>(seed + 1), id);
+RandomStream stream_of(const Call& call, int seed, uint32_t id, uint64_t before) {
+  return RandomStream(*call.in<int64_t>(seed), *call.in<int64_t>(seed + 1), id, before);
 }
 
 plugin::Verdict check_stream(const NodeView& node, int seed) {
@@ -44,12 +44,13 @@ plugin::Verdict accept_random(const NodeView& node) {
 Kernel make_random(const NodeView& node, const Env&) {
   const int64_t n = node.out(0).elements();
   const uint32_t id = static_cast<uint32_t>(node.i64("stream"));
+  const uint64_t before = node.flag("per_replica") ? draws_before(node, n) : 0;
   Kernel k;
   k.threads = gang_for(n);
-  k.run = [n, id](const Call& call) {
+  k.run = [n, id, before](const Call& call) {
     const Slice s = call.share(n, kGrain);
     float* y = call.out(0);
-    for_words(stream_of(call, op::random::seed, id), s.begin, s.end, [&](Lanes::Words w, int64_t e) {
+    for_words(stream_of(call, op::random::seed, id, before), s.begin, s.end, [&](Lanes::Words w, int64_t e) {
       if (e + Lanes::kLanes <= s.end)
         Lanes::store(y + e, to_unit(w));
       else
@@ -87,7 +88,7 @@ struct Dropout {
   }
   void run(const Call& call, bool has_residual) const {
     const Slice s = call.share(n, kGrain);
-    const RandomStream stream = stream_of(call, op::dropout::seed, rule.id);
+    const RandomStream stream = stream_of(call, op::dropout::seed, rule.id, rule.before);
     if (is_half(dtype)) return halves(stream, s, call, has_residual);
     const auto run_as = [&](auto zero, auto loop) {
       using T = decltype(zero);
@@ -132,7 +133,8 @@ DropoutRule dropout_rule_of(const NodeView& node) {
   const double rate = node.f64("rate");
   // k 2^-24 < rate as f32 exactly where k < ceil(2^24 rate).
   return {static_cast<uint32_t>(node.i64("stream")),
-          static_cast<int32_t>(std::ceil(static_cast<float>(rate) * 0x1p24f)), 1 / (1 - rate)};
+          static_cast<int32_t>(std::ceil(static_cast<float>(rate) * 0x1p24f)), 1 / (1 - rate),
+          draws_before(node, node.out(0).elements())};
 }
 
 template <bool kResidual>

@@ -126,10 +126,10 @@ Kernel make_dot_dropout(const NodeView& node, const Env&) {
   Kernel kernel = kernel_of(gemm);
   kernel.run = [=](const Call& call) {
     float* const y = call.out(0);
-    const BlockDropout dropout{
-        rule,
-        RandomStream(*call.in<int64_t>(own::dot_dropout::seed), *call.in<int64_t>(own::dot_dropout::step), rule.id),
-        residual ? call.in(own::dot_dropout::residual) : nullptr, y, n};
+    const BlockDropout dropout{rule,
+                               RandomStream(*call.in<int64_t>(own::dot_dropout::seed),
+                                            *call.in<int64_t>(own::dot_dropout::step), rule.id, rule.before),
+                               residual ? call.in(own::dot_dropout::residual) : nullptr, y, n};
     const ResultVisitor visitor{&dropout, BlockDropout::visit};
     GemmData data{call.in(own::dot_dropout::a), call.in(own::dot_dropout::b),
                   bias ? call.in(own::dot_dropout::bias) : nullptr, nullptr, y};

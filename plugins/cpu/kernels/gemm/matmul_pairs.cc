@@ -116,7 +116,7 @@ const uint16_t* halves(const float* p) { return reinterpret_cast<const uint16_t*
 void PairDot::run(const Call& call, const GemmData& d) const {
   if (!dropout) return run(call, d, nullptr);
   const RandomStream stream(*call.in<int64_t>(own::dot_dropout::seed), *call.in<int64_t>(own::dot_dropout::step),
-                            dropout->id);
+                            dropout->id, dropout->before);
   run(call, d, &stream);
 }
 

@@ -143,6 +143,7 @@ AttentionRef attention_of(const NodeView& node, int q, int k, int bias) {
   a->causal = node.flag("causal");
   a->scale = static_cast<float>(node.f64("scale", 1));
   a->stream = static_cast<uint32_t>(node.i64("stream"));
+  a->before = draws_before(node, a->B * a->N * a->T * a->S);
   const double rate = node.f64("rate");
   a->threshold = static_cast<int32_t>(std::ceil(static_cast<double>(static_cast<float>(rate)) * 0x1p24));
   a->keep_scale = static_cast<float>(1 / (1 - rate));
@@ -190,7 +191,7 @@ int64_t rows_at_a_time(const Attention& a) {
 }  // namespace
 
 ScoreDraws::ScoreDraws(const Attention& a, const int64_t* seed, const int64_t* step, uint32_t* room)
-    : a_(a), stream_(seed ? *seed : 0, step ? *step : 0, a.stream), room_(room) {}
+    : a_(a), stream_(seed ? *seed : 0, step ? *step : 0, a.stream, a.before), room_(room) {}
 
 // Four words belong to a counter, and the last vectors are made and read whole.
 int64_t ScoreDraws::room(const Attention& a) { return rows_at_a_time(a) * a.S + 3 + RandomStream::kDraws; }

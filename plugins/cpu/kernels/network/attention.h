@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/element/philox.h"
+#include "kernels/element/philox_lanes.h"
 #include "kernels/gemm/panel_product.h"
 #include "kernels/movement/strided_copy.h"
 
@@ -24,6 +24,7 @@ struct Attention {
   int64_t bias_b, bias_n, bias_t;  // strides; 0 where repeated
   float scale;
   uint32_t stream;
+  uint64_t before;    // draws of replicas before this device's
   int32_t threshold;  // a draw below drops
   float keep_scale;   // 1 / (1 - rate)
   // Offsets of rows, for the micro-kernel.

@@ -3,31 +3,30 @@
 //
 // cpu.product.*_update: the gradient is the product A^T B of what stands in g's place, B, and of a last operand, A. It is
 // consumed block by block and never in memory.
+#include <string>
+#include <utility>
+
 #include "kernels/update/update_runner.h"
+#include "tenon/op/table.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 struct Signature {
-  const char* op;
+  std::string op;
   UpdateKind kind;
   int slots;  // without the optional ones
 };
-const Signature kSignatures[] = {
-    {"sgd_update", UpdateKind::kSgd, 0},
-    {"momentum_update", UpdateKind::kPointwise, 1},
-    {"adam_update", UpdateKind::kPointwise, 2},
-    {"adamw_update", UpdateKind::kPointwise, 2},
-    {"adamax_update", UpdateKind::kPointwise, 2},
-    {"nadam_update", UpdateKind::kNadam, 3},
-    {"adagrad_update", UpdateKind::kPointwise, 1},
-    {"rmsprop_update", UpdateKind::kPointwise, 1},
-    {"adadelta_update", UpdateKind::kPointwise, 2},
-    {"ftrl_update", UpdateKind::kPointwise, 2},
-    {"lamb_update", UpdateKind::kLamb, 2},
-    {"lion_update", UpdateKind::kPointwise, 1},
-    {"adafactor_update", UpdateKind::kAdafactor, 1},
-};
+
+UpdateKind kind_of(const op::Row& row) {
+  constexpr std::pair<std::string_view, UpdateKind> kOthers[] = {{"sgd_update", UpdateKind::kSgd},
+                                                                 {"nadam_update", UpdateKind::kNadam},
+                                                                 {"lamb_update", UpdateKind::kLamb},
+                                                                 {"adafactor_update", UpdateKind::kAdafactor}};
+  for (const auto& [name, kind] : kOthers)
+    if (row.name == name) return kind;
+  return UpdateKind::kPointwise;
+}
 
 Hyper read_hyper(const NodeView& n) {
   Hyper y{};
@@ -184,14 +183,14 @@ Kernel make_product_update(const NodeView& node, const Signature& sig) {
 }  // namespace
 
 void add_update(KernelTable& table) {
-  for (const Signature& sig : kSignatures) {
-    const bool takes_blocks = sig.kind == UpdateKind::kPointwise || sig.kind == UpdateKind::kSgd;
-    if (takes_blocks)
-      table.add_own(std::string("cpu.product.") + sig.op,
-                    [&sig](const NodeView& node, const Env&) { return make_product_update(node, sig); });
+  for (const op::Row& row : op::kUpdateOps) {
+    const Signature sig{std::string(row.name), kind_of(row), row.update.slots};
+    if (row.update.pointwise)
+      table.add_own("cpu.product." + sig.op,
+                    [sig](const NodeView& node, const Env&) { return make_product_update(node, sig); });
     table.add(
-        sig.op, [&sig](const NodeView& node) { return accept_update(node, sig); },
-        [&sig](const NodeView& node, const Env&) { return make_update(node, sig); });
+        sig.op, [sig](const NodeView& node) { return accept_update(node, sig); },
+        [sig](const NodeView& node, const Env&) { return make_update(node, sig); });
   }
 }
 

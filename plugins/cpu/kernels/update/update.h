@@ -62,7 +62,7 @@ inline __attribute__((always_inline)) T scaled(T scale, T g) {
   return scale * g + T(0);
 }
 
-// Of the update op `op` with the node's attributes; nullptr: not pointwise (lamb, adafactor). nadam's h[0] comes in as q
+// The rule of update op `op` with the node's attributes; nullptr: not pointwise (lamb, adafactor). nadam's h[0] comes in as q
 // and goes out as the new q.
 const PointwiseRule* pointwise_rule(std::string_view op, const NodeView& node);
 

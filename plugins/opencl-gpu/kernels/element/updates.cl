@@ -10,7 +10,7 @@
   const T d = lr * g;          \
   S0 = h.mu * S0 - d;          \
   P += nesterov ? h.mu * S0 - d : S0
-#elif defined(RULE_adam)
+#elif defined(RULE_adam) || defined(RULE_adamw)
 #define ONCE                                                                                       \
   const T rate = lr * sqrt(one_minus_power(h.log_b2, t)) / one_minus_power(h.log_b1, t), decay = 1 - lr * h.wd;
 #ifdef SLOT_2

@@ -12,6 +12,7 @@ typedef struct {
   long B, T, N, D, S, M;
   long block, s_pitch, d_pitch, room;    // CPU devices: queries at a time, rows in a room, a work item's elements
   long bias_b, bias_n, bias_t;           // strides; 0 where it repeats
+  long before;                           // draws of replicas before this device's
   int causal, biased, wants_bias;        // wants_bias: its gradient
   uint stream, limit;                    // a draw below drops; 0: none is
 } Attention;

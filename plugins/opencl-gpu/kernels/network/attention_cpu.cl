@@ -59,6 +59,7 @@ INLINE void unpack(Numbers x, long pitch, long rows, long n, W scale, To to, lon
 // The words that decide about `count` elements from `first` on.
 INLINE const __global uint* draw(const Attention* a, ulong seed, ulong step, ulong first, ulong count,
                                  __global uint* to) {
+  first += a->before;
   const ulong begin = first & ~3ul;
   for (ulong e = begin; e < first + count; e += PER_ITEM) {
     uint words[PER_ITEM];

@@ -10,6 +10,7 @@ INLINE W product_of(From x, From y, long n) {
 // What the dropout makes of 1 for score e.
 INLINE W kept_of(const Attention* a, ulong seed, ulong step, ulong e, W keep) {
   if (!a->limit) return 1;
+  e += a->before;
   const uint4 four = philox((uint)(e >> 2), a->stream, step, seed);
   const uint w = (e & 2) ? ((e & 1) ? four.w : four.z) : ((e & 1) ? four.y : four.x);
   return w >> 8 >= a->limit ? keep : 0;

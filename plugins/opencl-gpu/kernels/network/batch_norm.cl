@@ -28,7 +28,7 @@ __kernel void moments(MEM(moments), MEM(x), Columns s) {
   }
 }
 
-// Of all pieces; factors[2, c]: mean, gamma / s.
+// Merges the moments of all pieces; factors[2, c]: mean, gamma / s.
 __kernel void merge_moments(MEM(mean), MEM(var), MEM(factors), MEM(moments), MEM(gamma), Columns s, W eps) {
   const __global W* moments = POINTER(const W, moments);
   __global W* factors = POINTER(W, factors);

@@ -54,7 +54,7 @@ __kernel void layer_norm_grad(MEM(dx), MEM(dy), MEM(x), MEM(gamma), MEM(mean), M
   }
 }
 
-// Of the columns of [rows / turns, turns n]: sums and dots[pieces, c].
+// Sums the columns of [rows / turns, turns n]: sums and dots[pieces, c].
 __kernel void parameter_sums(MEM(sums), MEM(dots), MEM(dy), MEM(x), MEM(mean), MEM(var), Columns s, ulong n, W eps) {
   DATA(x);
   DATA(dy);

@@ -168,6 +168,33 @@ void copies_between_buffers(Subject& s) {
   }
 }
 
+// An offset of the host's memory is no row's: it counts from the pointer.
+void copies_from_offsets_of_the_host(Subject& s) {
+  Queue queue(s, s.device());
+  const Buffer buffer = f32_buffer(s, {9, 4});
+  Bytes expected = pattern(buffer.bytes(), TENON_F32, s.seed());
+  queue.write(buffer, expected.data(), expected.size());
+  for (const uint64_t offset : {uint64_t{4}, uint64_t{7}, uint64_t{64}}) {
+    const Bytes from = pattern(offset + 32, TENON_U8, s.seed() + offset);
+    tenon_copy copy = copy_to(buffer, from.data(), 32, 3 * 16);
+    copy.src_offset = offset;
+    queue.wait(submit_copy(s, queue, copy));
+    std::copy(from.begin() + static_cast<int64_t>(offset), from.end(), expected.begin() + 48);
+    expect_same(read_odd(queue, buffer), expected,
+                "after rows from byte " + std::to_string(offset) + " of the host's memory");
+    Bytes to(offset + 33, 0xA5);
+    copy = copy_from(buffer, to.data(), 32, 3 * 16);
+    copy.dst_offset = offset;
+    queue.wait(submit_copy(s, queue, copy));
+    expect_same(Bytes(to.begin() + static_cast<int64_t>(offset), to.end() - 1),
+                Bytes(expected.begin() + 48, expected.begin() + 80),
+                "rows copied to byte " + std::to_string(offset) + " of the host's memory");
+    expect(to.back() == 0xA5 &&
+               std::count(to.begin(), to.begin() + static_cast<int64_t>(offset), 0xA5) == static_cast<int64_t>(offset),
+           "copy wrote beside its destination in the host's memory");
+  }
+}
+
 void copies_between_devices(Subject& s) {
   tenon_device* other = s.open_device();
   struct Close {
@@ -317,6 +344,7 @@ void add_memory_tests(Tests& tests) {
   add("host", "state of a program", runs_on_host_memory, 1);
   add("copy", "ranges of rows", copies_ranges_of_rows);
   add("copy", "between buffers", copies_between_buffers);
+  add("copy", "from and to offsets of the host's memory", copies_from_offsets_of_the_host);
   add("copy", "between devices", copies_between_devices).required = false;
   add("copy", "refuses what is out of range", refuses_bad_copies);
   add("alloc", "refuses bad shapes and dtypes", refuses_bad_shapes);

@@ -15,7 +15,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Of file modes: reading it with umask() would set it.
+// The mask of file modes: reading it with umask() would set it.
 std::string file_mask() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "conformance/host/lowering.h"
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "conformance/suites/run/lowered_collectives.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
@@ -106,6 +106,49 @@ void works_on_split_states(Subject& s, uint32_t least) {
   expect_equal(r.get(out), ramp(rows * kColumns, 0, 2), "a SPLIT result");
 }
 
+// ---- what is told ----
+
+// Bytes and work are of all units: x w of one unit's rows of x.
+void tells_of_all_units(Subject& s) {
+  Replicas r(s, 2);
+  const auto units = static_cast<uint64_t>(r.units());
+  const int64_t inner = 40, columns = 56;
+  Sketch sketch;
+  const uint32_t x = split_input(sketch, {kRows, inner}), w = sketch.state(TENON_F32, {inner, columns});
+  sketch.builder.result(sketch.node("dot", {x, w}, TENON_F32, {kRows, columns}), TENON_MODE_LAST, 0, TENON_SPLIT);
+  const plugin::FlatGraph graph = sketch.builder.build();
+  const Program one = compile(s, graph), all = compile(s, graph, 1, r.device);
+  const auto at_least = [&](const char* field, uint64_t found, uint64_t least) {
+    expect(found >= least, std::string("compile's info: ") + field + " of " + std::to_string(units) + " units is " +
+                               std::to_string(found) + ", expected " + std::to_string(least) + " or more");
+  };
+  const uint64_t rows = units * kRows, weights = 4 * inner * columns;
+  at_least("argument_bytes", all.info().argument_bytes, 4 * rows * inner + weights);
+  at_least("result_bytes", all.info().result_bytes, 4 * rows * columns);
+  at_least("peak_bytes", all.info().peak_bytes, 4 * rows * (inner + columns) + weights);
+  at_least("capacity_bytes", all.info().capacity_bytes, one.info().capacity_bytes);
+  expect(all.info().flops == units * one.info().flops, "compile's info: flops of " + std::to_string(units) +
+                                                           " units are " + std::to_string(all.info().flops) +
+                                                           ", of one " + std::to_string(one.info().flops));
+}
+
+// A buffer counts with all that it has, wherever its units are.
+void counts_memory_of_all_units(Subject& s) {
+  if (s.backend().struct_size < TENON_SIZE(tenon_backend, stats) || !s.backend().stats)
+    throw Unavailable{"the backend has no stats"};
+  Replicas r(s, 2);
+  const auto in_use = [&] {
+    tenon_stats stats{};
+    stats.struct_size = sizeof stats;
+    expect_ok(s.backend().stats(r.device, &stats), "stats");
+    return stats.bytes_in_use;
+  };
+  const uint64_t before = in_use(), bytes = 4u * 4096 * static_cast<uint64_t>(r.units());
+  r.make({4096 * r.units()}, TENON_SPLIT);
+  expect(in_use() >= before + bytes, "stats: in use grew by " + std::to_string(in_use() - before) +
+                                         " with a SPLIT buffer of " + std::to_string(bytes) + " bytes");
+}
+
 // ---- ops ----
 
 void attributes(Sketch& sketch, const Replicas& r, int64_t axis, int kind) {
@@ -114,18 +157,20 @@ void attributes(Sketch& sketch, const Replicas& r, int64_t axis, int kind) {
   sketch.builder.attr_i64("group", 0).attr_i64("replicas", r.units());
 }
 
-void knows_replicas(Subject& s) {
+void knows_replicas(Subject& s, int64_t first) {
   Replicas r(s, 2);
   Sketch sketch;
   const uint32_t id = sketch.node("replica_id", {}, TENON_I32, {});
+  if (first) sketch.builder.attr_i64("first", first);
   const uint32_t as_float = sketch.node("cast", {id}, TENON_F32, {});
   sketch.builder.attr_dtype("to", TENON_F32);
   sketch.builder.result(sketch.mul(sketch.fill({kRows}, 1), as_float, {kRows}), TENON_MODE_LAST, 0, TENON_SPLIT);
   const Buffer& out = r.make({kRows * r.units()}, TENON_SPLIT);
   r.run(sketch, {{}, {&out}});
   Floats expected;
-  for (int64_t unit = 0; unit < r.units(); ++unit) expected.insert(expected.end(), kRows, static_cast<float>(unit));
-  expect_equal(r.get(out), expected, "replica_id of each unit");
+  for (int64_t unit = 0; unit < r.units(); ++unit)
+    expected.insert(expected.end(), kRows, static_cast<float>(first + unit));
+  expect_equal(r.get(out), expected, "replica_id of each unit, the first of which is " + std::to_string(first));
 }
 
 void gathers(Subject& s) {
@@ -316,8 +361,9 @@ void normalizes_over_units(Subject& s) {
 
 uint32_t integer(Sketch& sketch, int64_t value) { return sketch.builder.constant(TENON_I64, {}, &value, sizeof value); }
 
-// All units' rows together are what one unit would draw; without per_replica each draws the first rows.
-void draws(Subject& s, bool per_replica) {
+// All units' rows together are what one unit would draw, behind what `first` other units do; without per_replica each draws
+// the first rows.
+void draws(Subject& s, bool per_replica, int64_t first = 0) {
   Replicas r(s, 2);
   const int64_t rows = kRows * r.units();
   Sketch sketch;
@@ -326,24 +372,26 @@ void draws(Subject& s, bool per_replica) {
   sketch.builder.attr_i64("stream", kStream)
       .attr_list("shape", {kRows, kColumns})
       .attr_bool("per_replica", per_replica);
+  if (first) sketch.builder.attr_i64("first", first);
   sketch.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
   const Buffer& out = r.make({rows, kColumns}, TENON_SPLIT);
   r.run(sketch, {{}, {&out}});
   Floats expected;
   for (int64_t e = 0; e < rows * kColumns; ++e)
-    expected.push_back(drawn(static_cast<uint32_t>(per_replica ? e : e % (kRows * kColumns))));
+    expected.push_back(
+        drawn(static_cast<uint32_t>(per_replica ? first * kRows * kColumns + e : e % (kRows * kColumns))));
   expect_equal(r.get(out), expected, "what the units draw");
 }
 
 // A backend that decomposes dropout draws by random.
-void drops_out(Subject& s) {
+void drops_out(Subject& s, int64_t first) {
   Replicas r(s, 2);
   const int64_t rows = kRows * r.units();
   Sketch sketch;
   const uint32_t x = split_input(sketch, {kRows, kColumns});
   const uint32_t y =
       sketch.node("dropout", {x, integer(sketch, kSeed), integer(sketch, kStep)}, TENON_F32, {kRows, kColumns});
-  sketch.builder.attr_f64("rate", 0.5).attr_i64("stream", kStream);
+  sketch.builder.attr_f64("rate", 0.5).attr_i64("stream", kStream).attr_i64("first", first);
   sketch.builder.result(y, TENON_MODE_LAST, 0, TENON_SPLIT);
   const plugin::FlatGraph graph = sketch.builder.build();
   if (decomposes(s, r.device, *graph.graph())) return;
@@ -351,7 +399,8 @@ void drops_out(Subject& s) {
                &out = r.make({rows, kColumns}, TENON_SPLIT);
   r.run(sketch, {{&in}, {&out}});
   Floats expected;
-  for (int64_t e = 0; e < rows * kColumns; ++e) expected.push_back(drawn(static_cast<uint32_t>(e)) >= 0.5f ? 6 : 0);
+  for (int64_t e = 0; e < rows * kColumns; ++e)
+    expected.push_back(drawn(static_cast<uint32_t>(first * kRows * kColumns + e)) >= 0.5f ? 6 : 0);
   expect_equal(r.get(out), expected, "what dropout keeps");
 }
 
@@ -365,7 +414,10 @@ void add_collective_tests(Tests& tests) {
   add("split", "a state on one unit or more", [](Subject& s) { works_on_split_states(s, 1); });
   add("split", "a buffer on several units", [](Subject& s) { deals_rows_in_order(s, 2); });
   add("split", "a state on several units", [](Subject& s) { works_on_split_states(s, 2); });
-  add("ops", "replica_id", knows_replicas);
+  add("told", "bytes and work of all units", tells_of_all_units);
+  add("told", "memory of all units", counts_memory_of_all_units);
+  add("ops", "replica_id", [](Subject& s) { knows_replicas(s, 0); });
+  add("ops", "replica_id behind other devices'", [](Subject& s) { knows_replicas(s, 5); });
   add("ops", "all_gather", gathers);
   add("ops", "all_gather of columns", gathers_columns);
   add("ops", "all_reduce sum", [](Subject& s) { reduces(s, TENON_SUM); });
@@ -378,7 +430,11 @@ void add_collective_tests(Tests& tests) {
   add("composites", "batch_norm over all units", normalizes_over_units);
   add("chance", "random of each replica", [](Subject& s) { draws(s, true); });
   add("chance", "random of all replicas", [](Subject& s) { draws(s, false); });
-  add("chance", "dropout", drops_out);
+  add("chance", "random of each replica, behind as many", [](Subject& s) { draws(s, true, 8); });
+  add("chance", "random of each replica, behind others", [](Subject& s) { draws(s, true, 5); });
+  add("chance", "dropout", [](Subject& s) { drops_out(s, 0); });
+  add("chance", "dropout behind as many", [](Subject& s) { drops_out(s, 8); });
+  add("chance", "dropout behind others", [](Subject& s) { drops_out(s, 5); });
   add_refused_collective_tests(tests);
 }
 

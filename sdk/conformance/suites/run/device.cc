@@ -76,7 +76,7 @@ void knows_no_such_spec(Subject& s) {
               "enumerate of an unknown spec");
 }
 
-// Of backends on the SDK's runtime, whose specs name a number of units: "units=4".
+// Specs of backends on the SDK's runtime name a number of units: "units=4".
 void counts_what_a_spec_names(Subject& s) {
   const std::string own = s.spec() ? s.spec() : "";
   if (own.rfind("units=", 0) != 0) throw Unavailable{"the spec, of --spec, does not name a number of units"};
@@ -118,7 +118,7 @@ void describes_units_sanely(Subject& s) {
   for (size_t i = 0; i < s.units().size(); ++i) {
     const tenon_unit& u = s.units()[i];
     const std::string which = "unit " + std::to_string(i) + ": ";
-    const uint64_t known = TENON_UNIT_INLINE | TENON_UNIT_HOST_FEED | TENON_UNIT_EMULATED;
+    const uint64_t known = TENON_UNIT_INLINE | TENON_UNIT_EMULATED;
     expect((u.flags & 0xFFFFFFFFull & ~known) == 0,
            which + "flags " + std::to_string(u.flags) + " have low bits that no version defines");
     expect(u.kind >= TENON_CPU && u.kind <= TENON_ACCELERATOR, which + "kind " + std::to_string(u.kind));

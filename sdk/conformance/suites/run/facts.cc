@@ -22,8 +22,7 @@ struct Fact {
 };
 
 std::vector<Fact> texts_of(const tenon_facts& f) {
-  return {
-      {"kind", f.kind}, {"vendor", f.vendor}, {"driver", f.driver}, {"firmware", f.firmware}, {"topology", f.topology}};
+  return {{"kind", f.kind}, {"vendor", f.vendor}, {"driver", f.driver}, {"topology", f.topology}};
 }
 
 std::vector<std::string> copies_of(const tenon_facts& f) {

@@ -1,4 +1,6 @@
 // Flags that no version defines: what lets the contract grow.
+#include <functional>
+
 #include "conformance/suites/run/calls.h"
 #include "conformance/suites/support.h"
 #include "conformance/suites/values/parts.h"
@@ -75,19 +77,6 @@ void known_option_flags(Subject& s) {
     options.flags = flags;
     expect_ok(try_supports(s, *graph.graph(), options), "supports with option flags " + std::to_string(flags));
     expect_ok(try_compile(s, *graph.graph(), options), "compile with option flags " + std::to_string(flags));
-  }
-}
-
-// No version defines these precisions.
-void unknown_precision(Subject& s) {
-  const plugin::FlatGraph graph = sum_graph(5);
-  compile(s, graph);
-  for (const int32_t precision : {-1, TENON_PRECISION_HIGHEST + 1, 1000}) {
-    tenon_options options = plain_options();
-    options.precision = precision;
-    const std::string what = " with options.precision " + std::to_string(precision);
-    expect_code(try_supports(s, *graph.graph(), options), TENON_UNSUPPORTED, "supports" + what);
-    expect_code(try_compile(s, *graph.graph(), options), TENON_UNSUPPORTED, "compile" + what);
   }
 }
 
@@ -179,6 +168,54 @@ void sink_flags(Subject& s) {
   });
 }
 
+// What comes out is asked for by flags too, and says by its own how it is to be read.
+template <class T>
+void check_out_flags(const std::string& entry, const std::function<tenon_status(T*)>& fill) {
+  check_flags(entry, [&](uint64_t flags) {
+    T out{};
+    out.struct_size = sizeof out;
+    out.flags = flags;
+    const tenon_status status = fill(&out);
+    if (status.code == TENON_OK)
+      expect((out.flags & 0xFFFFFFFFull) == 0,
+             entry + " gives flags " + std::to_string(out.flags) + " with low bits that no version defines");
+    return status;
+  });
+}
+
+bool has(Subject& s, uint64_t end) { return s.backend().struct_size >= end; }
+
+void stats_flags(Subject& s) {
+  if (!has(s, TENON_SIZE(tenon_backend, stats)) || !s.backend().stats) throw Unavailable{"the backend has no stats"};
+  check_out_flags<tenon_stats>("stats", [&](tenon_stats* out) { return s.backend().stats(s.device(), out); });
+}
+
+void facts_flags(Subject& s) {
+  if (!has(s, TENON_SIZE(tenon_backend, facts)) || !s.backend().facts)
+    throw Declined{"the backend does not tell what its devices are"};
+  check_out_flags<tenon_facts>("facts", [&](tenon_facts* out) { return s.backend().facts(s.device(), out); });
+}
+
+void error_flags(Subject& s) {
+  if (!has(s, TENON_SIZE(tenon_backend, error_info)) || !s.backend().error_info)
+    throw Declined{"the backend does not tell where a queue failed"};
+  const Queue queue(s, s.device());
+  check_out_flags<tenon_error>("error_info",
+                               [&](tenon_error* out) { return s.backend().error_info(queue.handle(), out); });
+}
+
+void info_flags(Subject& s) {
+  const plugin::FlatGraph graph = sum_graph(5);
+  const tenon_options options = plain_options();
+  compile(s, graph);
+  check_out_flags<tenon_info>("compile's info", [&](tenon_info* out) {
+    tenon_program* program = nullptr;
+    const tenon_status status = s.backend().compile(s.device(), graph.graph(), &options, &program, out);
+    if (status.code == TENON_OK) s.backend().program_destroy(program);
+    return status;
+  });
+}
+
 }  // namespace
 
 void add_flag_tests(Tests& tests) {
@@ -189,7 +226,6 @@ void add_flag_tests(Tests& tests) {
   add("flags", "supports", supports_flags);
   add("flags", "compile", compile_flags, 1);
   add("flags", "of options that are known", known_option_flags, 1);
-  add("flags", "an unknown precision", unknown_precision, 1);
   add("flags", "FORECAST", forecast_flag, 1);
   add("flags", "buffer_alloc", alloc_flags);
   add("flags", "queue_create", queue_flags);
@@ -197,6 +233,10 @@ void add_flag_tests(Tests& tests) {
   add("flags", "run", run_flags, 1);
   add("flags", "feed", feed_flags, 1);
   add("flags", "trace", sink_flags);
+  add("flags", "stats", stats_flags);
+  add("flags", "facts", facts_flags);
+  add("flags", "error_info", error_flags);
+  add("flags", "info", info_flags, 1);
 }
 
 }  // namespace tenon::conformance

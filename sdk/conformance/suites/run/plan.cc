@@ -48,7 +48,7 @@ class PlanSketch : public Sketch {
     builder.attr_i64("axis", axis);
     return y;
   }
-  // Of the two results the numbers, which alone are read.
+  // Gives the numbers, which alone are read of the two results.
   uint32_t sorted(uint32_t x) {
     const uint32_t y = builder.value(TENON_F32, kWideVector), order = builder.value(TENON_I32, kWideVector);
     builder.node("sort", {x}, {y, order}).name("sort" + std::to_string(y)).attr_i64("k", kWide);
@@ -161,7 +161,7 @@ void joins_of_joins(Subject& s) {
   expect_at_most(s, g, 0);
 }
 
-// Of the input of a graph, of a result of a node that is read nowhere else, of a slice.
+// Rows of the input of a graph, of a result of a node that is read nowhere else, of a slice.
 void rows_where_they_lie(Subject& s) {
   PlanSketch g;
   const uint32_t x = g.state({1, 4, kWide});

@@ -5,7 +5,7 @@
 namespace tenon::conformance {
 namespace {
 
-// Of a composite that the backend leaves to primitives, the primitives that it lacks are no fault of the composite.
+// Primitives that the backend lacks are no fault of a composite that it leaves to them.
 plugin::FlatGraph lowered_or_declined(Subject& subject, const Case& c, size_t* taken) {
   *taken = 1;
   try {

@@ -54,7 +54,7 @@ void check_direction(const Case& c, const Tensors& inputs, const Tensors& gradie
   const double above = loss_at(c, along(inputs, direction, kStep)),
                below = loss_at(c, along(inputs, direction, -kStep));
   const double difference = (above - below) / (2 * kStep);
-  // Of the difference: its cut is of order step^2, and the losses are rounded to 2^-53 of themselves.
+  // The difference's own error: its cut is of order step^2, and the losses are rounded to 2^-53 of themselves.
   tolerance += 1e-6 * (1 + size) + std::fabs(above) * 0x1p-50 / kStep;
   if (std::fabs(derivative - difference) <= tolerance) return;
   const auto text = [](double x) {

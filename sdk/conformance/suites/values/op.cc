@@ -24,10 +24,8 @@ void check_op(Subject& subject, const Case& c) {
   const std::vector<reference::Tensor> inputs = inputs_of(c, subject.seed());
   check_graph(subject, graph, inputs, expect_of(c, inputs));
   if (!is_licensed(graph)) return;
-  tenon_options options{};
-  options.precision = TENON_PRECISION_HIGHEST;
-  check_graph(subject, graph, inputs, expect_of(c, inputs, options.precision), "with options.precision HIGHEST",
-              options);
+  check_graph(subject, *with_precision(graph, TENON_PRECISION_HIGHEST).graph(), inputs,
+              expect_of(c, inputs, TENON_PRECISION_HIGHEST), "with precision HIGHEST");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include "conformance/host/lowering.h"
 #include "conformance/host/session.h"
-#include "conformance/reference/philox.h"
+#include "conformance/reference/reference_philox.h"
 #include "conformance/sanitizer.h"
 #include "conformance/suites/values/cases.h"
 #include "conformance/suites/values/parts.h"
@@ -35,13 +35,14 @@ struct Draw {
   std::vector<int64_t> shape;
 };
 
-plugin::FlatGraph graph_of(const Draw& draw, bool per_replica) {
+plugin::FlatGraph graph_of(const Draw& draw, bool per_replica, int64_t first = 0) {
   plugin::GraphBuilder b;
   const uint32_t seed = b.input(TENON_I64, {}, TENON_ROLE_SCALAR, "seed"),
                  step = b.input(TENON_I64, {}, TENON_ROLE_STATE, "step");
   const uint32_t y = b.value(TENON_F32, draw.shape);
   b.node("random", {seed, step}, {y}).name("y").attr_i64("stream", draw.stream).attr_list("shape", draw.shape);
   b.attr_bool("per_replica", per_replica);
+  if (first) b.attr_i64("first", first);
   b.result(y);
   return b.build();
 }
@@ -111,6 +112,38 @@ void steps(Subject& subject) {
 void streams(Subject& subject) {
   for (int64_t stream : {int64_t{0}, int64_t{1}, int64_t{0x7fffffff}, int64_t{0x85a308d3}, int64_t{0xffffffff}})
     check(subject, {7, 3, stream, {9}});
+}
+
+// Replica `first` draws what a whole array of all replicas' rows has there: rows 3 n to 4 n of first = 3.
+void follows_other_replicas(Subject& subject) {
+  for (const std::vector<int64_t>& shape : std::vector<std::vector<int64_t>>{{9}, {64}, {5, 7}, {33, 4}, {}}) {
+    int64_t n = 1;
+    for (int64_t d : shape) n *= d;
+    const std::vector<double> whole = drawn(subject, {7, 3, 5, {6, n}});
+    for (const int64_t first : {1, 3, 5}) {
+      const plugin::FlatGraph graph = graph_of({7, 3, 5, shape}, true, first);
+      require_taken(subject, subject.device(), *graph.graph());
+      for (Place place : {Place::kHost, Place::kDevice})
+        expect_bits(run_graph(subject, *graph.graph(), {integer(7), integer(3)}, place)[0].f,
+                    {whole.begin() + first * n, whole.begin() + (first + 1) * n},
+                    "replica " + std::to_string(first) + " of " + std::to_string(n) + " numbers each");
+    }
+  }
+  const plugin::FlatGraph same = graph_of({7, 3, 5, {9}}, false, 3);
+  expect_bits(run_graph(subject, *same.graph(), {integer(7), integer(3)}, Place::kDevice)[0].f,
+              drawn(subject, {7, 3, 5, {9}}), "what all replicas draw alike, with first = 3");
+}
+
+// The number of numbers that replicas before draw is counted modulo 2^34.
+void follows_very_many(Subject& subject) {
+  const int64_t first = (int64_t{1} << 30) - 1;
+  const Draw draw{7, 3, 5, {67}};
+  const plugin::FlatGraph graph = graph_of(draw, true, first);
+  require_taken(subject, subject.device(), *graph.graph());
+  std::vector<double> expected;
+  for (int64_t e = 0; e < 67; ++e) expected.push_back(element(draw, static_cast<uint64_t>(first * 67 + e)));
+  expect_bits(run_graph(subject, *graph.graph(), {integer(7), integer(3)}, Place::kDevice)[0].f, expected,
+              "replica 2^30 - 1 of 67 numbers each");
 }
 
 // Row-major whatever the shape, and no numbers are skipped where rows do not fill a counter's four.
@@ -219,6 +252,8 @@ void add_random_tests(Tests& tests) {
   add(tests, "counted steps", 9, counted_steps);
   add(tests, "shapes", 210, shapes);
   add(tests, "per replica", 9, [](Subject& subject) { check(subject, {7, 3, 5, {9}}, true); });
+  add(tests, "after other replicas", 6 * 132, follows_other_replicas);
+  add(tests, "after very many replicas", 67, follows_very_many);
   add(tests, "threads", 331 * 401, threads);
 }
 

@@ -1,7 +1,8 @@
 /* Tenon plugin ABI: devices, memory, queues, programs.
  *
  * A unit is one core or card. A device is 1..n units of one domain opened together: it owns queues,
- * buffers and programs; one handle, one call, one ticket serve all its units.
+ * buffers and programs; one handle, one call, one ticket serve all its units. A unit may be in several devices at once, each
+ * with queues, buffers and programs of its own; they share its time and memory, and nothing else shows.
  *
  * Any thread may call any entry, but a queue has one submitter at a time. `wait` is always allowed, also
  * while `run` is in progress on the same queue.
@@ -23,9 +24,8 @@
 
 /* ---- units and devices ---- */
 
-#define TENON_UNIT_INLINE (1ull << 0)    /* copy and run work on the calling thread; tickets are complete */
-#define TENON_UNIT_HOST_FEED (1ull << 1) /* HOST inputs are read in place */
-#define TENON_UNIT_EMULATED (1ull << 2)  /* never chosen automatically */
+#define TENON_UNIT_INLINE (1ull << 0)   /* copy and run work on the calling thread: their tickets are complete, wait never waits */
+#define TENON_UNIT_EMULATED (1ull << 1) /* never chosen automatically */
 
 typedef enum tenon_unit_kind { TENON_CPU = 1, TENON_GPU = 2, TENON_ACCELERATOR = 3 } tenon_unit_kind;
 
@@ -64,12 +64,12 @@ typedef struct tenon_facts {
   const char* kind;     /* as profiles call it: "CPU", "GPU", "TPU" */
   const char* vendor;   /* of the hardware */
   const char* driver;   /* name and version of what drives it */
-  const char* firmware; /* version */
   const char* topology; /* of its units: "2x2x1" */
   int32_t trace_clock;  /* tenon_clock */
   uint32_t reserved;
 } tenon_facts;
 
+/* The memory of all units of the device together, and what its buffers and programs have of it. */
 typedef struct tenon_stats {
   uint64_t struct_size;
   uint64_t flags;
@@ -97,7 +97,8 @@ typedef struct tenon_desc {
 } tenon_desc;
 
 /* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense
- * row-major contents and cover whole rows of axis 0. One buffer at least is of the queue's device; from or to another
+ * row-major contents and cover whole rows of axis 0; of the host's memory, offsets count from dst_host and src_host, and any
+ * will do. One buffer at least is of the queue's device; from or to another
  * device TENON_UNSUPPORTED is allowed: the core goes by the host's memory. src_host stays as it is, and dst_host is
  * written, until the ticket is waited for. */
 typedef struct tenon_copy {
@@ -117,8 +118,10 @@ typedef struct tenon_copy {
 
 /* ---- compiling ---- */
 
-#define TENON_OPTION_DETERMINISTIC (1ull << 0) /* no choice by the clock */
-#define TENON_OPTION_TRACE (1ull << 1)         /* the program will be traced */
+/* The same inputs give the same bits in each run: nothing is chosen by the clock or added up in the order of arrival. A node
+ * that has no such way here is not taken. */
+#define TENON_OPTION_DETERMINISTIC (1ull << 0)
+#define TENON_OPTION_TRACE (1ull << 1) /* the program will be traced */
 /* The program is only looked at (forecast.h): compile takes none of the memory and time that running would, run refuses. */
 #define TENON_OPTION_FORECAST (1ull << 2)
 
@@ -126,20 +129,21 @@ typedef struct tenon_options {
   uint64_t struct_size;
   uint64_t flags;
   uint32_t max_iterations; /* of one run; 0 = 1 */
-  int32_t precision;       /* tenon_precision: the least that dots and convolutions get */
+  uint32_t reserved;
 } tenon_options;
 
-/* TAKE: compile never fails for this node's sake. DECOMPOSE: a composite is asked for again as its primitives; it is the
- * answer to a name that the backend does not know. A primitive that is not taken is refused, whichever was said. REFUSE:
- * final, the graph cannot run here. */
+/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a composite is
+ * asked for again as its primitives; it is the answer to a name that the backend does not know. A primitive that is not taken
+ * is refused, whichever was said. REFUSE: final, the graph cannot run here. */
 typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 2 } tenon_answer;
 
 typedef struct tenon_verdict {
-  int32_t answer;         /* tenon_answer */
-  uint32_t deterministic; /* 1: same inputs, same bits */
-  const char* reason;     /* a REFUSE has one; lives as a status message does */
+  int32_t answer; /* tenon_answer */
+  uint32_t reserved;
+  const char* reason; /* a REFUSE has one; lives as a status message does */
 } tenon_verdict;
 
+/* A piece of the workspace: of all units', or of the first unit's where each has one of its own. An element of an array. */
 typedef struct tenon_allocation {
   uint32_t node; /* the first that writes it */
   uint32_t reserved;
@@ -147,15 +151,15 @@ typedef struct tenon_allocation {
   uint32_t first, last; /* nodes between which it is alive */
 } tenon_allocation;
 
-/* Filled by compile, on TENON_OUT_OF_MEMORY too. Pointers belong to the program; where none came to be, they live as a
- * status message does. */
+/* Filled by compile, on TENON_OUT_OF_MEMORY too. Bytes and work are of all units of the device together, to which each adds
+ * the same; what units have once between them counts once. Times are of an iteration, in which the units work side by side.
+ * Pointers belong to the program; where none came to be, they live as a status message does. */
 typedef struct tenon_info {
   uint64_t struct_size;
   uint64_t flags;
   uint64_t argument_bytes, result_bytes, workspace_bytes, code_bytes, reserved_bytes, peak_bytes, capacity_bytes;
   uint64_t flops, bytes_moved;
-  uint64_t device_ns, feed_ns, host_ns; /* predicted, an iteration; 0 unknown */
-  const char* warnings;                 /* lines, or NULL */
+  uint64_t device_ns, feed_ns, host_ns; /* predicted; 0 unknown */
   const tenon_allocation* allocations;
   uint64_t allocation_stride;
   uint32_t n_allocations;
@@ -181,8 +185,8 @@ typedef enum tenon_plan_memory {
   TENON_PLAN_CONSTANT = 3
 } tenon_plan_memory;
 
-/* Memory in one piece, and the steps between which it holds what it is for. Of the workspace, two that are alive at once
- * lie apart. */
+/* Memory in one piece, and the steps between which it holds what it is for. Two of the workspace that are alive at once lie
+ * apart; units are as with tenon_allocation. */
 typedef struct tenon_plan_buffer {
   int32_t memory; /* tenon_plan_memory */
   uint32_t index; /* of the input or result */
@@ -217,10 +221,10 @@ typedef struct tenon_plan {
 /* ---- running ---- */
 
 /* Batches, pulled by run: next and release are called inside it, on its caller's thread, for i = 0, 1, .. in order, with
- * at most feed_depth unreleased. next gives iteration i's buffers (one a FEED input, in the order of the inputs) and
- * the point after which they may be read (queue NULL: at once), or returns 0: stop, and is not called again. release
- * gives iteration i back; those that are left when run returns come back with the ticket. next may block and may submit
- * to other queues. */
+ * at most feed_depth unreleased. next returns 1 and gives iteration i's buffers (one a FEED input, in the order of the inputs;
+ * `feeds` and `after` come as zeros) and the point after which they may be read (queue NULL: at once); or it returns 0: stop,
+ * and is not called again. Other values are reserved. release gives iteration i back; those that are left when run returns
+ * come back with the ticket. next may block and may submit to other queues. */
 typedef struct tenon_feed {
   uint64_t struct_size;
   uint64_t flags;
@@ -231,12 +235,16 @@ typedef struct tenon_feed {
 
 /* Submits 1..max_iterations iterations. Arguments are checked first: an error returned did nothing, and `done` is 0. A
  * batch that is missing or too small is TENON_INVALID: the first may be so at once, another ends the run, which
- * answers OK with what was done before it, and then wait fails. */
+ * answers OK with what was done before it, and then wait fails.
+ *
+ * Inputs are read alone, but for states that a result aliases. Rows of EACH from `done` on are undefined. Where the ticket
+ * fails, so are all results of the run, and the states that they alias hold the values of no particular iteration: the caller
+ * writes them anew. */
 typedef struct tenon_run {
   uint64_t struct_size;
   uint64_t flags;
   tenon_program* program;
-  const tenon_point* after;
+  const tenon_point* after; /* as a copy's */
   uint32_t n_after;
   uint32_t iterations; /* 1..max_iterations */
   tenon_buffer* const* inputs;  /* one for each input that is no SCALAR, in order; FEED ones may be NULL with feed */
@@ -269,6 +277,9 @@ typedef struct tenon_event {
   uint64_t start_ps, duration_ps, flops, bytes; /* start_ps of facts.trace_clock */
 } tenon_event;
 
+/* emit comes on any thread, one call at a time, perhaps under the backend's locks: it returns soon, throws nothing and calls no
+ * entry. Events live for the call. Those of one node's iteration, one a lane from 0, follow each other in one call; else they
+ * come in any order, and what was waited for has come by the flush. */
 typedef struct tenon_sink {
   uint64_t struct_size;
   uint64_t flags;

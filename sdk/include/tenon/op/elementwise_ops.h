@@ -18,11 +18,12 @@ inline constexpr Row kElementwiseOps[] = {
      Level::kInfers, Category::kSource, Values::kComputed, {}, 1, "Range",
      "The index along one axis: y[i] = i[axis]."},
     {"random",
-     "seed:I step:I ; stream:i64 shape:list per_replica:bool=false -> y",
+     "seed:I step:I ; stream:i64 shape:list per_replica:bool=false first:i64=0 -> y",
      Level::kTrains, Category::kRandom, Values::kComputed, {}, 6, "RandomUniform",
      "Uniform f32 numbers in [0, 1), multiples of 2^-24: element e is word e mod 4 of Philox4x32-10 with counter (e "
      "/ 4, stream, step low, step high) and key (seed low, seed high), shifted right by 8. With per_replica, e "
-     "counts on over the replicas."},
+     "counts on over the replicas: replica r of the device counts as replica first + r, and e of it from (first + r) "
+     "times the shape's elements, modulo 2^34."},
     {"neg",
      "x:N -> y",
      Level::kInfers, Category::kElementwise, Values::kTaken, {Units::kElements}, 1, "",
@@ -125,9 +126,9 @@ inline constexpr Row kElementwiseOps[] = {
      "Converts to another dtype. To a narrower float: nearest even, overflow to infinity. Float to integer: toward "
      "0, saturating, NaN to 0. To a narrower integer: the low bits. To bool: x != 0."},
     {"replica_id",
-     "-> y",
+     "; first:i64=0 -> y",
      Level::kTrains, Category::kSource, Values::kComputed, {}, 1, "TPUReplicaId",
-     "The number of this replica, from 0, as an i32 scalar."},
+     "The number of this replica as an i32 scalar: first + r of the device's replica r, from 0 on."},
     {"activation",
      "x:F ; act:enum(act) alpha:f64=0 -> y",
      Level::kComposite, Category::kElementwise, Values::kComputed, {Units::kElements}, 1, "Relu",
@@ -141,10 +142,10 @@ inline constexpr Row kElementwiseOps[] = {
      "selu, sigmoid, tanh and softplus, and its argument for gelu, gelu_tanh, silu, mish, hard_sigmoid and "
      "hard_swish."},
     {"dropout",
-     "x:F seed:I step:I [residual:F] ; rate:f64 stream:i64 -> y",
+     "x:F seed:I step:I [residual:F] ; rate:f64 stream:i64 first:i64=0 -> y",
      Level::kComposite, Category::kRandom, Values::kComputed, {}, 9, "RandomUniform",
-     "x / (1 - rate) where random(seed, step, stream), per replica, is at least rate, 0 elsewhere; then adds the "
-     "residual. Its gradient is dropout with the same draws, so no mask is stored. Rate 1 drops everything."},
+     "x / (1 - rate) where random(seed, step, stream), per replica from `first` on, is at least rate, 0 elsewhere; then "
+     "adds the residual. Its gradient is dropout with the same draws, so no mask is stored. Rate 1 drops everything."},
 };
 // clang-format on
 

@@ -130,15 +130,17 @@ inline constexpr Row kNetworkOps[] = {
      "The gradient of layer_norm's y: g = dy gamma, xh = (x - mean) / s, dx = (g - mean g - xh mean(g xh)) / s "
      "(without mean g when not centred), dgamma = sum(dy xh), dbeta = sum(dy)."},
     {"attention",
-     "q:F k:F v:F [bias:F] [seed:I] [step:I] ; scale:f64=1 causal:bool=false rate:f64=0 stream:i64=0 -> y lse",
+     "q:F k:F v:F [bias:F] [seed:I] [step:I] ; scale:f64=1 causal:bool=false rate:f64=0 stream:i64=0 first:i64=0 -> "
+     "y lse",
      Level::kComposite, Category::kAttention, Values::kComputed, {Units::kAttention, "seed step"}, 0, "",
      "dropout(softmax(scale q k' + bias)) v a head, of q[B,T,N,D], k[B,S,M,D] and v[B,S,M,E]: query head n reads "
      "head n M / N. bias is [B,N,T,S] with 1 where it repeats. causal: query i sees keys j <= i + S - T; one that "
      "sees none gives 0. lse[B,N,T], in f32 or f64, is the log of the sum of the exponents, -inf for none. Scores "
-     "are kept in f32 for bf16 and f16; rate is below 1, and dropout needs seed and step."},
+     "are kept in f32 for bf16 and f16; rate is below 1, and dropout needs seed and step, and draws per "
+     "replica from `first` on, for scores in the order [B,N,T,S]."},
     {"attention_grad",
      "dy:F q:F k:F v:F y:F lse:F [bias:F] [seed:I] [step:I] ; scale:f64=1 causal:bool=false rate:f64=0 stream:i64=0 "
-     "dbias:bool=false -> dq dk dv [dbias]",
+     "first:i64=0 dbias:bool=false -> dq dk dv [dbias]",
      Level::kComposite, Category::kAttention, Values::kComputed, {Units::kAttention, "seed step", "dbias"}, 0, "",
      "The gradients of attention: P = exp(scale q k' + bias - lse), dv = dropout(P)' dy, dS = P (dropout(dy v') - "
      "sum(dy y)), dq = scale dS k, dk = scale dS' q, and dS, summed to the bias's shape, where `dbias` asks for it. "

@@ -69,6 +69,12 @@ enum class Values {
   kChosen,  // the same, chosen by their order: which of equal ones is open
 };
 
+// How an update treats a variable.
+struct Update {
+  int slots = 0;           // that every variable has; attributes may ask for more
+  bool pointwise = false;  // each element by itself, from the same element of slots of the variable's type
+};
+
 struct Row {
   std::string_view name;
   // Operands, attributes and results by name, "x:F w:F [bias:F] ; groups:i64=1 -> y": tenon/op/signature.h.
@@ -83,6 +89,7 @@ struct Row {
   // The op of TensorFlow that does this, for profiles; empty where it has the same name ("LogSoftmax").
   std::string_view tensorflow;
   std::string_view doc;  // what it computes, its edges, the source of a formula
+  Update update = {};
 };
 
 }  // namespace tenon::op

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tenon/plugin/device_driver.h"
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 

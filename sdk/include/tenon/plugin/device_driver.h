@@ -49,7 +49,7 @@ class DeviceStream {
 
 // What there is to tell of a device (tenon_facts); empty: nothing.
 struct DeviceFacts {
-  std::string kind, vendor, driver, firmware, topology;
+  std::string kind, vendor, driver, topology;
 };
 
 // One device, open. Any thread may call anything.

@@ -20,8 +20,8 @@ std::string structure_fault(const tenon_graph& graph);
 // a later version may define is left to kernels to refuse: unknown ops, attributes, dtypes and enumerators.
 void check_graph(const tenon_graph* graph, const char* entry);
 
-// The same, and throws Error, UNSUPPORTED, for flags of the graph, for flags of the options that are none of `flags`, and for
-// a precision that no version defines; hints are no flags. The options as far as the host knows them.
+// The same, and throws Error, UNSUPPORTED, for flags of the graph and for flags of the options that are none of `flags`;
+// hints are no flags. The options as far as the host knows them.
 tenon_options checked_request(const tenon_graph* graph, const tenon_options* given, uint64_t flags, const char* entry);
 
 }  // namespace tenon::plugin

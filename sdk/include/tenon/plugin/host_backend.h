@@ -10,8 +10,8 @@
 //   }
 #pragma once
 
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace tenon::plugin {
 

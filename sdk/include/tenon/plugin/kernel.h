@@ -135,9 +135,8 @@ constexpr uint32_t kAllThreads = UINT32_MAX;
 // What a factory may know beside the node.
 struct Env {
   const tenon_host* host = nullptr;
-  uint32_t threads = 1;        // the largest gang
-  bool deterministic = false;  // no choice by the clock
-  int32_t precision = TENON_PRECISION_DEFAULT;
+  uint32_t threads = 1;            // the largest gang
+  bool deterministic = false;      // no choice by the clock
   DeviceDriver* device = nullptr;  // of a device with memory of its own
 };
 

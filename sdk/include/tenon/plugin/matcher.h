@@ -1,4 +1,4 @@
-// Puts nodes of a backend's own in the place of several before a graph is planned (rewrite.h): patterns say which nodes
+// Puts nodes of a backend's own in the place of several before a graph is planned (graph_rewrite.h): patterns say which nodes
 // one of its nodes can stand for.
 //
 //   std::optional<Match> conv_norm(const Matching& m, const NodeView& norm) {
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "tenon/plugin/rewrite.h"
+#include "tenon/plugin/graph_rewrite.h"
 
 namespace tenon::plugin {
 
@@ -59,7 +59,7 @@ class GraphIndex {
 struct Match {
   using Emit = std::function<void(Rewrite&)>;
   std::vector<uint32_t> nodes;
-  std::vector<std::pair<uint32_t, Emit>> parts;              // each where this node stood
+  std::vector<std::pair<uint32_t, Emit>> parts;             // each where this node stood
   std::vector<std::pair<uint32_t, uint32_t>> instead = {};  // who reads or makes the first value has the second
 
   Match(std::vector<uint32_t> gone, uint32_t at, Emit emit) : nodes(std::move(gone)), parts{{at, std::move(emit)}} {}

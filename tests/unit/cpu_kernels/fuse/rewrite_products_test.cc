@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rewrite.h"
+#include "fused_graph.h"
 #include "tenon/plugin/graph_builder.h"
 
 namespace tenon::testing {
@@ -35,9 +35,10 @@ struct LayerGraph {
     return y;
   }
   uint32_t dropout(uint32_t x, const Shape& dims, uint32_t residual = TENON_NONE, int64_t stream = 7,
-                   int32_t dtype = TENON_F32) {
+                   int32_t dtype = TENON_F32, int64_t first = 0) {
     const uint32_t y = g.value(dtype, dims);
     g.node("dropout", {x, seed, step, residual}, {y}).attr_f64("rate", rate).attr_i64("stream", stream);
+    g.attr_i64("first", first);
     return y;
   }
   void relu_grad(uint32_t dy, uint32_t y, int act = TENON_ACT_RELU) {
@@ -99,18 +100,19 @@ TEST(RewritingDropout, JoinsAGradientsProductWithItsDropout) {
 // What the gradient needs of the forward pass is not in what dropout gave.
 TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
   const Names apart{"dot_bias_act", "dropout", "dropout", "bias_act_grad"};
-  const auto names = [](int act, int64_t stream, double rate, bool residual) {
+  const auto names = [](int act, int64_t stream, double rate, bool residual, int64_t first = 0) {
     LayerGraph d;
     d.rate = rate;
     const uint32_t y = d.dense(act);
     d.g.result(d.dropout(y, {6, 8}, residual ? d.input({6, 8}) : TENON_NONE));
-    d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}, TENON_NONE, stream), y, act);
+    d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}, TENON_NONE, stream, TENON_F32, first), y, act);
     return d.rewritten();
   };
   EXPECT_EQ(names(TENON_ACT_RELU6, 7, 0.25, false), apart);
   EXPECT_EQ(names(TENON_ACT_RELU, 8, 0.25, false), apart);
   EXPECT_EQ(names(TENON_ACT_RELU, 7, 1, false), apart);
   EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, true), apart);
+  EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, false, 1), apart);
   EXPECT_EQ(names(TENON_ACT_RELU, 7, 0.25, false), (Names{"cpu.dot_dropout", "cpu.dropout_relu_grad"}));
 }
 

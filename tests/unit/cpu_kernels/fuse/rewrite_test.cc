@@ -1,5 +1,5 @@
 // Which nodes of a graph cpu.so puts into one of its own.
-#include "rewrite.h"
+#include "fused_graph.h"
 
 #include <gtest/gtest.h>
 

@@ -6,6 +6,9 @@
  * A program that is only to be looked at is compiled with the flag TENON_OPTION_FORECAST: compile then
  * needs none of the memory and time that running would, fills tenon_info as ever, and `run` refuses the program. A backend
  * that does not predict refuses the flag, as any that it does not know.
+ *
+ * The core reads it, so it is kept as the rest of tenon/abi is: frozen with ABI 1.0, and structs grow at their ends. What
+ * would mean something else is version 2 of the extension.
  */
 #ifndef TENON_ABI_FORECAST_H
 #define TENON_ABI_FORECAST_H
@@ -42,7 +45,7 @@ typedef struct tenon_forecast_padding {
   uint64_t size, padded; /* elements along it, and how many there is room for */
 } tenon_forecast_padding;
 
-/* Of one unit and one iteration, times in nanoseconds. Pointers belong to the program. */
+/* What one unit takes for one iteration; times in nanoseconds. Pointers belong to the program. */
 typedef struct tenon_forecast_step {
   uint64_t struct_size;
   uint64_t flags;
@@ -52,22 +55,22 @@ typedef struct tenon_forecast_step {
   const char* advice;     /* lines: what would lift it; or NULL */
   uint32_t validated;     /* 1: the model of this machine was held against measurements */
   uint32_t units, hosts;  /* of the whole machine */
-  uint32_t n_kernels;
+  uint32_t reserved;
   uint64_t step_ns, device_ns, infeed_ns, outfeed_ns, host_ns;
   uint64_t collective_ns, update_ns; /* of device_ns */
-  uint64_t flops;         /* on the matrix units of one unit */
-  uint64_t peak_flops;    /* a second, of one unit */
+  uint64_t flops;                    /* on the matrix units of one unit */
+  uint64_t flops_per_second;         /* the most that these do */
+  uint64_t bytes_per_second;         /* the most from and to the memory of one unit; 0 unknown */
+  /* From one unit to its host and back; 0 unknown. */
+  uint64_t out_bytes_per_second, back_bytes_per_second;
   const tenon_forecast_kernel* kernels;
   uint64_t kernel_stride;
   const tenon_forecast_argument* arguments;
   uint64_t argument_stride;
-  uint32_t n_arguments;
-  uint32_t reserved;
-  uint64_t peak_bytes;    /* a second, from and to the memory of one unit; 0 unknown */
   const tenon_forecast_padding* paddings; /* of the results that nodes have in memory or would have, and of inputs */
   uint64_t padding_stride;
-  uint64_t n_paddings;
-  uint64_t out_bytes, back_bytes; /* a second, from one unit to its host and back; 0 unknown */
+  uint32_t n_kernels, n_arguments, n_paddings;
+  uint32_t reserved2;
 } tenon_forecast_step;
 
 typedef struct tenon_forecast {

@@ -3,6 +3,11 @@
  * A backend is a shared library that exports `tenon_backend_init` and carries an ELF note (section
  * `.note.tenon`, owner "Tenon", type 1) with three uint32_t: ABI major, ABI minor, least host minor.
  * The core reads the note from the file before it runs any of the library's code.
+ *
+ * A backend is a guest of the process. Nothing of it throws across the ABI, aborts, exits or forks (posix_spawn is no fork).
+ * Each entry, and each function of a gang, leaves as it was what the process or the thread has: rounding and denormal modes,
+ * signal masks and handlers, locale, umask, environment, current directory. Threads that it starts work for a device, end
+ * before that one's device_close returns, and call nothing of the host's.
  */
 #ifndef TENON_ABI_PLUGIN_H
 #define TENON_ABI_PLUGIN_H
@@ -19,7 +24,8 @@ typedef enum tenon_log_level { TENON_LOG_DEBUG = 0, TENON_LOG_INFO = 1, TENON_LO
 typedef struct tenon_backend tenon_backend;
 
 /* What the host offers. Any entry may be NULL. Called only from threads inside an entry of the
- * backend or inside a gang, never under a lock. Lives for ever. */
+ * backend or inside a gang, never under a lock. Lives for ever. Messages of its statuses live until this thread's next call
+ * into the host. */
 typedef struct tenon_host {
   uint64_t struct_size;
   uint64_t flags;
@@ -31,10 +37,14 @@ typedef struct tenon_host {
   uint32_t threads; /* cores to use; 0 unknown */
   uint32_t reserved;
   /* fn(arg, index, count) on count <= want threads that truly run at once; the caller is index 0;
-   * returns count. count varies from call to call; results must not depend on it. */
+   * returns count, when all have returned. count varies from call to call; results must not depend on it. fn throws nothing.
+   * Inside a gang, and while another thread has one, it is called on the caller alone: nobody waits for threads. */
   uint32_t (*gang)(void* ctx, uint32_t want, void (*fn)(void* arg, uint32_t index, uint32_t count), void* arg);
   /* A small persistent store for compiled code and what was measured; the core adds the plugin file's hash to the key, the
-   * driver's version and the units belong into it. get: *bytes is the room in, the size out; TENON_UNAVAILABLE = a miss. */
+   * driver's version and the units belong into it. Keys have 1 to 4095 bytes, an entry with its key at most 16 MiB: what is
+   * larger is TENON_INVALID. The store forgets when it likes, and what it gives was put as it is. get: *bytes is the room in,
+   * the size out; data NULL asks for the size alone; too little room: TENON_INVALID, and data stays as it was;
+   * TENON_UNAVAILABLE: a miss. */
   tenon_status (*cache_get)(void* ctx, const char* key, void* data, uint64_t* bytes);
   tenon_status (*cache_put)(void* ctx, const char* key, const void* data, uint64_t bytes);
   /* Another backend by name, for those that stand on one. No cycles. */
@@ -52,7 +62,8 @@ struct tenon_backend {
   /* Units for `spec` (NULL = default). *count: room in, out how many there are; units NULL only counts. None:
    * TENON_UNAVAILABLE and why. */
   tenon_status (*enumerate)(void* self, const char* spec, tenon_unit* units, uint64_t stride, uint32_t* count);
-  /* May take seconds. The same units can be opened again after device_close; TENON_DEVICE_LOST: not in this process. */
+  /* May take seconds. Units can be opened again, while they are open and after device_close; TENON_DEVICE_LOST: not in this
+   * process. */
   tenon_status (*device_open)(void* self, const tenon_open* open, tenon_device** out);
   void (*device_close)(tenon_device* device);
 

@@ -9,9 +9,12 @@
  *    carry their stride, and are stepped by it, never by sizeof.
  *  - `flags` passed in: bits 0-31 must be understood (an unknown one: TENON_UNSUPPORTED), bits 32-63
  *    are hints and may be ignored. Zero in any field means the default or nothing.
+ *  - `flags` of what comes out: the caller sets them as those passed in, to ask; the backend writes them anew. A reader that
+ *    does not know a low bit there does without the struct or element, as if it had not come.
+ *  - `reserved` is written as zero and not read.
  *  - Strings are UTF-8, NUL-terminated. They, structs and arrays that are passed in are borrowed for the call, unless said
  *    otherwise: `copy`, `run`, `compile` keep no pointer to `after`, `scalars`, handles' arrays, options or graphs.
- *  - Structs to fill come with struct_size set and zeros behind it.
+ *  - Structs to fill come with struct_size set and zeros behind it; elements of arrays to fill come as zeros.
  *  - Types marked "frozen" never change; everything else only grows at its end.
  */
 #ifndef TENON_ABI_TYPES_H
@@ -50,7 +53,7 @@ typedef struct tenon_status {
   const char* message;
 } tenon_status;
 
-/* Element types. The numbers never change. */
+/* Element types. The numbers never change; those from 0x40000000 to INT32_MAX are for vendors, no version gives them away. */
 typedef enum tenon_dtype {
   TENON_F32 = 1,
   TENON_BF16 = 2,

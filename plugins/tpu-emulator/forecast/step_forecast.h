@@ -53,7 +53,7 @@ struct Forecast {
   std::vector<Kernel> kernels;  // in the order in which they run
   MemoryPlan memory;
   std::vector<Layout> layouts;  // of each value
-  // Of one step (iteration), seconds.
+  // Seconds of one step (iteration).
   double device_s = 0;      // of which:
   double collective_s = 0;  //   all-reduces
   double update_s = 0;      //   optimizer
@@ -67,8 +67,6 @@ struct Forecast {
 
 struct ForecastOptions {
   int64_t iterations_per_loop = 100;
-  // Whether dots of f32 take one bf16 pass (the default), three or six: tenon_precision.
-  int32_t precision = 0;
 };
 
 // `graph` is one core's; feeds of placement SPLIT are its part of the batch.

@@ -15,8 +15,8 @@ inline r123::Philox4x32::ctr_type philox(uint64_t key, uint32_t c0, uint32_t c1,
 
 // Block n of a stream in an epoch, as two numbers of 64 bits.
 inline std::array<uint64_t, 2> philox_pair(uint64_t key, uint32_t stream, uint64_t epoch, uint64_t n) {
-  const auto block = philox(key, static_cast<uint32_t>(n), static_cast<uint32_t>(epoch),
-                            static_cast<uint32_t>(epoch >> 32), stream);
+  const auto block =
+      philox(key, static_cast<uint32_t>(n), static_cast<uint32_t>(epoch), static_cast<uint32_t>(epoch >> 32), stream);
   return {block[0] | static_cast<uint64_t>(block[1]) << 32, block[2] | static_cast<uint64_t>(block[3]) << 32};
 }
 

@@ -1,4 +1,4 @@
-#include "forecast/forecast.h"
+#include "forecast/step_forecast.h"
 
 #include "machine/pieces.h"
 #include "memory_plan.h"

@@ -1,4 +1,4 @@
-#include "fuse/fuse_updates.h"
+#include "fuse/joint_updates.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ constexpr size_t kMostBytes = 1024;         // of a kernel's arguments, which ev
 
 bool has_slot(const NodeView& node, int k) { return node.has(TENON_UPDATE_SLOTS + k); }
 
-// Of arguments: memory and its offset are 16.
+// The size of a variable's arguments: memory and its offset are 16.
 size_t bytes_of(const NodeView& node) {
   size_t bytes = 3 * 16 + 8;
   for (int k = 0; k < kMostSlots; ++k) bytes += has_slot(node, k) ? 2 * 16 : 0;

@@ -28,8 +28,8 @@
 // zero, becomes theirs.
 #pragma once
 
+#include "tenon/plugin/graph_rewrite.h"
 #include "tenon/plugin/kernel.h"
-#include "tenon/plugin/rewrite.h"
 
 namespace tenon::cpu {
 

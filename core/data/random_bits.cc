@@ -1,4 +1,4 @@
-#include "data/philox.h"
+#include "data/random_bits.h"
 
 #include "tenon/input.h"
 

@@ -1,4 +1,4 @@
-#include "rewrite.h"
+#include "fused_graph.h"
 
 #include "fuse/patterns.h"
 #include "tenon/plugin/pool_patterns.h"

@@ -1,4 +1,4 @@
-#include "callback/python_text.h"
+#include "base/python_text.h"
 
 #include <charconv>
 #include <cmath>

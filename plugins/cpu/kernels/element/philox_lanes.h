@@ -1,6 +1,9 @@
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011), a counter in each 64-bit lane.
 #pragma once
 
+#include <cstring>
+
+#include "kernels/kernels.h"
 #include "kernels/simd.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -76,19 +79,37 @@ TENON_INLINE void philox(PhiloxState (&c)[kWays], const PhiloxKeys& keys) {
   }
 }
 
-// What every draw of one node in one step shares.
+// What every draw of one node in one step shares. `before` words belong to replicas before this device's.
 struct RandomStream {
   uint32_t stream, step_low, step_high;
+  uint32_t first, shift;  // of word 0: its counter, and its place there
   PhiloxKeys keys;
-  RandomStream(int64_t seed, int64_t step, uint32_t id)
+  RandomStream(int64_t seed, int64_t step, uint32_t id, uint64_t before)
       : stream(id),
         step_low(static_cast<uint32_t>(step)),
         step_high(static_cast<uint32_t>(static_cast<uint64_t>(step) >> 32)),
+        first(static_cast<uint32_t>(before >> 2)),
+        shift(static_cast<uint32_t>(before & 3)),
         keys(static_cast<uint32_t>(seed), static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32)) {}
 
   // Words [4 counter, 4 counter + kDraws), in order.
   static constexpr int64_t kDraws = 4 * Lanes::kLanes;
   TENON_INLINE void draw(uint32_t counter, Lanes::Words (&words)[4]) const {
+    draw_whole(first + counter, words);
+    if (shift) [[unlikely]]
+      shift_words(first + counter, words);
+  }
+
+ private:
+  [[gnu::noinline]] void shift_words(uint32_t counter, Lanes::Words (&words)[4]) const {
+    Lanes::Words both[8], more[4];
+    draw_whole(counter + kDraws / 4, more);
+    std::memcpy(both, words, sizeof words);
+    std::memcpy(both + 4, more, sizeof more);
+    std::memcpy(words, reinterpret_cast<const uint32_t*>(both) + shift, sizeof words);
+  }
+  // Words of whole counters.
+  TENON_INLINE void draw_whole(uint32_t counter, Lanes::Words (&words)[4]) const {
     constexpr uint32_t kCounters = Lanes::kLanes / 2;
     PhiloxState s[2];
     for (uint32_t w = 0; w < 2; ++w)
@@ -101,7 +122,6 @@ struct RandomStream {
     }
   }
 
- private:
   // So that interleaving leaves counters in order.
 #ifdef __AVX512F__
   static constexpr Counters kOrder = {0, 4, 1, 5, 2, 6, 3, 7};
@@ -117,6 +137,11 @@ struct RandomStream {
   static TENON_INLINE Counters odd_lanes(Counters a, Counters b) { return __builtin_shufflevector(a, b, 1, 5, 3, 7); }
 #endif
 };
+
+// The draws of replicas before this device's, each of so many elements.
+inline uint64_t draws_before(const NodeView& node, int64_t elements) {
+  return static_cast<uint64_t>(node.i64("first")) * static_cast<uint64_t>(elements);
+}
 
 // [0, 1) in steps of 2^-24.
 TENON_INLINE Lanes::Vector to_unit(Lanes::Words w) {
