@@ -127,8 +127,11 @@ class Sharing {
 
   // Each process's replicas have their numbers among those of all.
   void number_replicas() {
-    for (Node& node : graph_.nodes)
-      if (draws_per_replica(node) && first_ > 0) node.attrs.push_back({"first", first_});
+    for (Node& node : graph_.nodes) {
+      if (!draws_per_replica(node)) continue;
+      std::erase_if(node.attrs, [](const Attr& a) { return a.name == "first"; });
+      node.attrs.push_back({"first", first_});
+    }
   }
 
   Cut cut() const {

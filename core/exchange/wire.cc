@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBetweenBeats{500};
 constexpr milliseconds kSilence{7000};  // after which a process counts as lost: with what follows, 10 s
+constexpr milliseconds kLastMessages{2000};  // of a process that ended in order
 constexpr milliseconds kOwnSleep{2000};  // a process that was stopped itself for so long knows nothing of the others
 
 // Waits a little longer each time that nothing came: first for messages that are under way, then for those that take long,
@@ -116,7 +117,10 @@ Status Wire::wait(std::span<const Request> requests) {
   Patience patience;
   for (const Request request : requests) {
     while (!done_[request]) {
-      TENON_TRY(tend());
+      waiting_ = true;
+      const Status tended = tend();
+      waiting_ = false;
+      TENON_TRY(tended);
       if (!done_[request]) patience.nothing_came();
     }
     finish(request);
@@ -153,6 +157,7 @@ void Wire::hear() {
     LeaveText& text = leaving_[r];
     text.error[sizeof text.error - 1] = '\0';
     left_[r] = text.error;
+    left_at_ = last_tended_;
   }
 }
 
@@ -168,8 +173,10 @@ Status Wire::check_others() const {
   for (int r = 0; r < count(); ++r) {
     const std::optional<std::string>& left = left_[static_cast<size_t>(r)];
     if (!left || leaving_now_) continue;
-    return Status(Code::kUnavailable,
-                  cat(named(r), left->empty() ? std::string(" ended while others went on") : cat(": ", *left)));
+    if (!left->empty()) return Status(Code::kUnavailable, cat(named(r), ": ", *left));
+    // What it sent before may still be under way.
+    if (waiting_ && last_tended_ - left_at_ > kLastMessages)
+      return Status(Code::kUnavailable, cat(named(r), " ended while others went on"));
   }
   const int before = (rank() + count() - 1) % count();
   if (last_tended_ - last_heard_ < kSilence || left_[static_cast<size_t>(before)]) return {};

@@ -74,7 +74,8 @@ class Wire {
   uint8_t heard_beat_ = 0, sent_beat_ = 0;
   std::optional<Request> hearing_, beating_;
   Clock::time_point last_heard_, last_beat_, last_tended_;
-  bool leaving_now_ = false;
+  Clock::time_point left_at_;  // when a process was heard to leave last
+  bool leaving_now_ = false, waiting_ = false;
 };
 
 }  // namespace tenon
