@@ -1,7 +1,10 @@
 #include "exchange/wire.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <thread>
 
@@ -15,7 +18,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kBetweenBeats{500};
 constexpr milliseconds kSilence{7000};  // after which a process counts as lost: with what follows, 10 s
-constexpr milliseconds kLastMessages{2000};  // of a process that ended in order
+constexpr milliseconds kAfterError{300}, kAfterEnd{2000};  // for the last messages of a process that has left
 constexpr milliseconds kOwnSleep{2000};  // a process that was stopped itself for so long knows nothing of the others
 
 // Waits a little longer each time that nothing came: first for messages that are under way, then for those that take long,
@@ -172,16 +175,24 @@ void Wire::beat() {
 Status Wire::check_others() const {
   for (int r = 0; r < count(); ++r) {
     const std::optional<std::string>& left = left_[static_cast<size_t>(r)];
-    if (!left || leaving_now_) continue;
-    if (!left->empty()) return Status(Code::kUnavailable, cat(named(r), ": ", *left));
-    // What it sent before may still be under way.
-    if (waiting_ && last_tended_ - left_at_ > kLastMessages)
-      return Status(Code::kUnavailable, cat(named(r), " ended while others went on"));
+    // What it sent before may still be under way, and all that is waited for.
+    const milliseconds patience = left && !left->empty() ? kAfterError : kAfterEnd;
+    if (!left || leaving_now_ || !waiting_ || last_tended_ - left_at_ < patience) continue;
+    return Status(Code::kUnavailable,
+                  cat(named(r), left->empty() ? std::string(" ended while others went on") : cat(": ", *left)));
   }
   const int before = (rank() + count() - 1) % count();
+  if (watched_ > 0 && !left_[static_cast<size_t>(before)] && ::kill(watched_, 0) != 0 && errno == ESRCH)
+    return Status(Code::kDeviceLost, cat(named(before), " is gone"));
   if (last_tended_ - last_heard_ < kSilence || left_[static_cast<size_t>(before)]) return {};
   return Status(Code::kDeviceLost, cat(named(before), " has given no sign of life for ",
                                        std::chrono::duration_cast<std::chrono::seconds>(kSilence).count(), " s"));
+}
+
+void Wire::watch(int64_t pid) {
+  const int before = (rank() + count() - 1) % count();
+  const bool here = hosts_[static_cast<size_t>(before)] == hosts_[static_cast<size_t>(rank())];
+  watched_ = here && ::kill(static_cast<pid_t>(pid), 0) == 0 ? static_cast<pid_t>(pid) : 0;
 }
 
 // ---- the end ----

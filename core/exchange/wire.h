@@ -2,6 +2,8 @@
 // transport.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -38,6 +40,8 @@ class Wire {
   Status wait(Request request);
   Status wait(std::span<const Request> requests);
 
+  // The number of the process before this one, which is missed at once where it is on this machine.
+  void watch(int64_t pid);
   // Moves messages on and looks after the others; to be called again within some tenths of a second.
   Status tend();
 
@@ -76,6 +80,7 @@ class Wire {
   Clock::time_point last_heard_, last_beat_, last_tended_;
   Clock::time_point left_at_;  // when a process was heard to leave last
   bool leaving_now_ = false, waiting_ = false;
+  pid_t watched_ = 0;
 };
 
 }  // namespace tenon

@@ -76,6 +76,11 @@ void World::work() {
     return done_.notify_all();
   }
   wire_ = std::make_unique<Wire>(*transport);
+  if (const Status met = watch_others(); !met.ok()) {
+    failed_ = met;
+    ended_ = true;
+    return done_.notify_all();
+  }
   reducer_ = std::make_unique<Reducer>(*wire_);
   rank_ = wire_->rank();
   count_ = wire_->count();
@@ -87,6 +92,14 @@ void World::work() {
   }
   lock.unlock();
   end();
+}
+
+Status World::watch_others() {
+  const int64_t own = ::getpid();
+  std::vector<int64_t> all(static_cast<size_t>(wire_->count()));
+  TENON_TRY(all_gather(*wire_, &own, all.data(), sizeof own));
+  wire_->watch(all[static_cast<size_t>((wire_->rank() + wire_->count() - 1) % wire_->count())]);
+  return {};
 }
 
 // One exchange, or a look at the others.

@@ -58,6 +58,7 @@ class World {
   World() = default;
   Status open();
   void work();
+  Status watch_others();
   bool work_once(std::unique_lock<std::mutex>& lock);
   void end();
   static void at_exit(int code, void* world);

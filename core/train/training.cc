@@ -214,12 +214,15 @@ class Estimator::Training {
     World* const world = World::joined();
     if (!world) return n;
     struct Turn {
-      uint32_t steps, interrupted;
+      uint32_t steps, interrupted, signal;
     };
-    const Turn own{n, interrupted_};
+    const Turn own{n, interrupted_, static_cast<uint32_t>(InterruptWatch::interrupted() ? InterruptWatch::signal() : 0)};
     std::vector<Turn> all(static_cast<size_t>(world->count()));
     TENON_TRY(world->gather(&own, all.data(), sizeof own));
-    interrupted_ = std::any_of(all.begin(), all.end(), [](const Turn& t) { return t.interrupted != 0; });
+    for (const Turn& turn : all) {
+      interrupted_ = interrupted_ || turn.interrupted;
+      if (turn.signal) InterruptWatch::hear(static_cast<int>(turn.signal));
+    }
     return all[0].steps;
   }
 

@@ -48,6 +48,10 @@ InterruptWatch::~InterruptWatch() {
 }
 
 bool InterruptWatch::interrupted() { return watches > 0 && noted != 0; }
+void InterruptWatch::hear(int signal) {
+  int none = 0;
+  noted.compare_exchange_strong(none, signal);
+}
 int InterruptWatch::signal() { return noted; }
 
 }  // namespace tenon

@@ -19,6 +19,8 @@ class InterruptWatch {
 
   // Whether one lives and a signal came.
   static bool interrupted();
+  // What another process of the job was told.
+  static void hear(int signal);
   // The number of the first signal that came, for exit codes (128 + number); 0: none. It stays until another watch begins.
   static int signal();
 
