@@ -172,14 +172,25 @@ void Wire::beat() {
   beating_ = request.ok() ? std::optional(*request) : std::nullopt;
 }
 
-Status Wire::check_others() const {
+// Of those that left: one with an error, whose words the others only repeat; -1: none has.
+int Wire::first_to_leave() const {
+  int out = -1;
+  size_t least = SIZE_MAX;
   for (int r = 0; r < count(); ++r) {
     const std::optional<std::string>& left = left_[static_cast<size_t>(r)];
+    const size_t words = !left ? SIZE_MAX : left->empty() ? SIZE_MAX - 1 : left->size();
+    if (words < least) least = words, out = r;
+  }
+  return out;
+}
+
+Status Wire::check_others() const {
+  if (const int r = first_to_leave(); r >= 0 && !leaving_now_ && waiting_) {
+    const std::string& text = *left_[static_cast<size_t>(r)];
     // What it sent before may still be under way, and all that is waited for.
-    const milliseconds patience = left && !left->empty() ? kAfterError : kAfterEnd;
-    if (!left || leaving_now_ || !waiting_ || last_tended_ - left_at_ < patience) continue;
-    return Status(Code::kUnavailable,
-                  cat(named(r), left->empty() ? std::string(" ended while others went on") : cat(": ", *left)));
+    if (last_tended_ - left_at_ >= (text.empty() ? kAfterEnd : kAfterError))
+      return Status(Code::kUnavailable,
+                    cat(named(r), text.empty() ? std::string(" ended while others went on") : cat(": ", text)));
   }
   const int before = (rank() + count() - 1) % count();
   if (watched_ > 0 && !left_[static_cast<size_t>(before)] && ::kill(watched_, 0) != 0 && errno == ESRCH)

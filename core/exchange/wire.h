@@ -62,6 +62,7 @@ class Wire {
   void listen();
   void hear();
   void beat();
+  int first_to_leave() const;
   Status check_others() const;
   Status told(const tenon_status& status, const char* what) const;
   bool finish(Request request);

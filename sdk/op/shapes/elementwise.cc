@@ -38,8 +38,8 @@ void expect_draws(const Infer& c, int first) {
   expect_first(c);
 }
 
-// The numbers of all replicas are i32.
-void expect_first(const Infer& c) { c.expect_number("first", 0, 1 << 30); }
+// The numbers of all replicas are i32, and a device has no more than 65,536 of them.
+void expect_first(const Infer& c) { c.expect_number("first", 0, INT32_MAX - 65536); }
 
 void constant(Infer& c) {
   const Type type{c.dtype("dtype"), Shape(c.list("shape"))};

@@ -22,7 +22,7 @@ class Cut {
       if (v.next != kAbsent) graph_.results.push_back({v.next, ResultMode::kLast, v.input, false, v.name});
     std::vector<bool> moved;
     for (const Node& node : graph_.nodes) moved.push_back(node.op == op);
-    found_ = partition(graph_, moved);
+    found_ = partition(graph_, {.moved = std::move(moved)});
   }
 
   const Status& status() const { return found_.status(); }
@@ -32,7 +32,7 @@ class Cut {
     std::string out;
     for (const GraphPart& part : parts()) {
       out += out.empty() ? "" : " ";
-      out += part.moved ? "+" : "";
+      out += part.kind == PartKind::kDevice ? "" : "+";
       for (size_t i = 0; i < part.graph.nodes.size(); ++i) out += (i ? "," : "") + part.graph.nodes[i].op;
     }
     return out;
