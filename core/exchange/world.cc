@@ -1,5 +1,6 @@
 #include "exchange/world.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -245,6 +246,41 @@ Result<std::vector<std::string>> gather_from_processes(const std::string& text) 
   TENON_TRY(world->gather(own.data(), all.data(), kMost));
   std::vector<std::string> out;
   for (int r = 0; r < world->count(); ++r) out.emplace_back(all.data() + kMost * static_cast<size_t>(r));
+  return out;
+}
+
+namespace {
+
+// As backends allocate what is large.
+std::unique_ptr<std::byte, void (*)(void*)> large_memory(size_t bytes) {
+  constexpr size_t kPage = 2 << 20;
+  const size_t whole = (bytes + kPage - 1) / kPage * kPage;
+  auto* const memory = static_cast<std::byte*>(std::aligned_alloc(kPage, whole));
+  if (memory) {
+    ::madvise(memory, whole, MADV_HUGEPAGE);
+    std::memset(memory, 0, whole);
+  }
+  return {memory, std::free};
+}
+
+}  // namespace
+
+Result<std::vector<double>> time_exchange(uint64_t bytes, int times) {
+  World* const world = World::joined();
+  if (!world) return Status(Code::kUnavailable, "there are no other processes");
+  const auto from = large_memory(bytes), to = large_memory(bytes);
+  if (!from || !to) return Status(Code::kOutOfMemory, cat("no memory for two arrays of ", bytes, " bytes"));
+  const ReducedArray array{{from.get()}, to.get(), bytes};
+  std::vector<double> out;
+  for (int i = 0; i <= times; ++i) {
+    TENON_TRY(world->meet());
+    const auto begin = std::chrono::steady_clock::now();
+    TENON_TRY(world->run([&](Wire&, Reducer& reducer) {
+      return reducer.all_reduce(ReduceKind::kSum, DType::kF32, std::span(&array, 1));
+    }));
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+    if (i > 0) out.push_back(taken.count());  // the first makes what is kept
+  }
   return out;
 }
 

@@ -51,7 +51,7 @@ _tenon() {
       convert) words='idx images translation summaries answers text' ;;
       train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
-      bench) words='step fit decode op' ;;
+      bench) words='step fit decode op exchange' ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
     words=$(_tenon_listed Models train)

@@ -1,5 +1,5 @@
 // tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h, bench
-// fit: bench_fit.h, bench decode: bench_decode.h.
+// fit: bench_fit.h, bench decode: bench_decode.h, exchange: bench_exchange.h.
 #include <unistd.h>
 
 #include <ctime>
@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "bench/bench_decode.h"
+#include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
 #include "bench/bench_op.h"
 #include "bench/machine_limits.h"
@@ -30,6 +31,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "op") return declare_bench_op(flags);
   if (!words.empty() && words[0] == "fit") return declare_bench_fit(flags);
   if (!words.empty() && words[0] == "decode") return declare_bench_decode(flags);
+  if (!words.empty() && words[0] == "exchange") return declare_bench_exchange(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -180,8 +182,9 @@ class Bench {
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, decode PARAM_SET or op OP");
-  only_word({words[0]}, "benchmark", {"step", "fit", "decode", "op"});
+  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, decode PARAM_SET, op OP or exchange");
+  only_word({words[0]}, "benchmark", {"step", "fit", "decode", "op", "exchange"});
+  if (words[0] == "exchange") return expect_words(words, 1, 1, "no argument"), run_bench_exchange(flags);
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
   if (words[0] == "fit")
     return run_bench_fit(only_word({words.begin() + 1, words.end()}, "case", bench_fit_names()), flags);
@@ -196,10 +199,10 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kBench{
     .name = "bench",
-    .arguments = "step CASE|fit CASE|decode PARAM_SET|op OP [FLAGS]",
+    .arguments = "step CASE|fit CASE|decode PARAM_SET|op OP|exchange [FLAGS]",
     .summary =
-        "Times whole steps of training, or of prediction, what fit() adds to them, the writing of text, or one op over "
-        "many shapes",
+        "Times whole steps of training, or of prediction, what fit() adds to them, the writing of text, one op over "
+        "many shapes, or sums over several processes",
     .declare = declare_bench,
     .run = run_bench,
     .details = [] { return list_of_cases() + list_of_ops() + list_of_fits(); },

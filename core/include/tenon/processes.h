@@ -11,6 +11,7 @@
 // together. Where one of them cannot go on, all end. Thread safe.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,9 @@ std::string process_host(int rank);
 Status expect_same_in_processes(std::string_view what, const std::string& value);
 // A text of each process, by rank, of up to 4,000 bytes. All call it; one process alone gives its own.
 Result<std::vector<std::string>> gather_from_processes(const std::string& text);
+
+// How many seconds each of so many sums of f32 numbers over all processes took; `bytes` of them.
+Result<std::vector<double>> time_exchange(uint64_t bytes, int times);
 
 // Before a process of several ends because of an error: tells the others, who end too. True where this process is to say
 // the line; false where another one says it. A process that ends by itself without this ends the job as well, within seconds.
