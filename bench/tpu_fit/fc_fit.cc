@@ -89,7 +89,7 @@ struct Prepared {
 
   double predicted(const tpu::Machine& machine) const {
     tpu::Forecast forecast;
-    for (uint32_t k : order) forecast.kernels.push_back(tpu::time_kernel(program, fused[k], machine, {}));
+    for (uint32_t k : order) forecast.kernels.push_back(tpu::time_kernel(program, fused[k], machine));
     tpu::time_step(graph, machine, {}, forecast);
     return forecast.step_s;
   }

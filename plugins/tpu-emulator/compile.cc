@@ -39,7 +39,7 @@ bool is_collective(std::string_view op) {
 }
 
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
-Answer own_answer(const NodeView& node, const Device& device, const tenon_options& options) {
+Answer own_answer(const NodeView& node, const Device& device) {
   if (const std::string refusal = refusal_of(node, device.machine.kernels); !refusal.empty())
     return {TENON_REFUSE, refusal};
   if (std::string refusal = replicas_refusal(node, device.units); !refusal.empty())
@@ -199,7 +199,7 @@ tenon_status supports(tenon_device* handle, const tenon_graph* graph, const teno
     for (uint32_t i = 0; i < n; ++i) {
       tenon_verdict& verdict = verdicts[i];
       const NodeView node = view.node(nodes[i]);
-      const Answer answer = own_answer(node, device, options);
+      const Answer answer = own_answer(node, device);
       if (answer.answer != TENON_TAKE || !answer.asks_below) {
         verdict.answer = answer.answer;
         texts.push_back(answer.reason);
@@ -218,7 +218,7 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     if (info) check_flags(info->flags, 0, "compile: the info");
     const GraphView view(*graph);
     for (uint32_t i = 0; i < view.n_nodes(); ++i)
-      if (const Answer answer = own_answer(view.node(i), device, options); answer.answer == TENON_REFUSE)
+      if (const Answer answer = own_answer(view.node(i), device); answer.answer == TENON_REFUSE)
         throw Error(TENON_UNSUPPORTED, answer.reason);
     auto program = std::make_unique<Program>();
     program->device = &device;

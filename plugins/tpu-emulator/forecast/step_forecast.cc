@@ -31,7 +31,7 @@ Forecast forecast(const GraphView& graph, const Machine& machine, const Forecast
   StepGraph program = lower(graph);
   const std::vector<FusedKernel> fused = fuse(program);
   Forecast out;
-  for (uint32_t k : schedule(program, fused)) out.kernels.push_back(time_kernel(program, fused[k], machine, options));
+  for (uint32_t k : schedule(program, fused)) out.kernels.push_back(time_kernel(program, fused[k], machine));
   time_step(graph, machine, options, out);
   out.memory = plan_memory(program, out.kernels, machine);
   out.layouts = std::move(program.layouts);

@@ -85,8 +85,7 @@ double update_extra(const StepGraph& program, const Piece& piece, const Machine&
 
 }  // namespace
 
-Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine,
-                   const ForecastOptions& options) {
+Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine) {
   Kernel kernel;
   const Piece& root = program.pieces[static_cast<size_t>(fused.root)];
   const PieceKind kind = kind_of(program, fused);

@@ -7,7 +7,6 @@
 namespace tpu {
 
 // Everything of a Kernel but start_s.
-Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine,
-                   const ForecastOptions& options);
+Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Machine& machine);
 
 }  // namespace tpu
