@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "decode/decode_trace.h"
-#include "tenon/random.h"
 
 namespace tenon {
 namespace {
@@ -27,9 +26,12 @@ Tensor top_p_logits(Tensor logits, double p) {
   return kept_where(compare(logits, broadcast_to(least, logits.shape()), CompareKind::kGe), logits);
 }
 
-// argmax of logits + Gumbel noise is a draw from their softmax.
+constexpr int64_t kStream = 0x64726177;  // of the draws, of which a step has one
+
+// argmax of logits + Gumbel noise is a draw from their softmax. All units draw the same: they write the same sequences.
 Tensor drawn(Tensor logits) {
-  const Tensor u = draw_uniform(logits.shape(), 1e-10, 1);
+  Graph& graph = *logits.graph();
+  const Tensor u = random(seed_input(graph), draw_step(graph), kStream, logits.shape()) * (1 - 1e-10) + 1e-10;
   return argmax(logits - log(-log(u)));
 }
 

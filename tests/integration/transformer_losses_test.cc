@@ -1,5 +1,5 @@
-// The Transformer trains as in PyTorch: from the weights and on the sentences of tests/fixtures/make_transformer.py, whose losses in float32
-// and in float64 are in tests/fixtures/transformer.csv, on every device.
+// The Transformer and GPT-2 train as in PyTorch: from the weights and on the sentences of tests/fixtures/make_transformer.py, whose losses in
+// float32 and in float64 are in tests/fixtures/transformer.csv, on every device.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -34,7 +34,7 @@ Array weight(const std::string& name, const Type& type) {
   std::vector<float> values(static_cast<size_t>(type.shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) {
     const double value = (2 * uniform(name, static_cast<int64_t>(i)) - 1) / 8;
-    values[i] = static_cast<float>(name.ends_with("gamma") ? value + 1 : name == "embeddings" ? value * 1.5 : value);
+    values[i] = static_cast<float>(name.ends_with("gamma") ? value + 1 : name.ends_with("embeddings") ? value * 1.5 : value);
   }
   return Array(values, type.shape);
 }
@@ -52,7 +52,7 @@ Array sentences(const std::string& side, int64_t batch) {
   return Array(tokens, {kBatch, kTokensOfSide});
 }
 
-Params params() {
+Params of_transformer() {
   return {{"param_set", std::string("tiny")},
           {"num_hidden_layers", int64_t{2}},
           {"vocab_size", kVocabulary},
@@ -66,35 +66,56 @@ Params params() {
           {"warmup_steps", 20.0}};
 }
 
-Function loss_of(const Strategy& strategy, Mode mode) {
-  return strategy.function(
-      [mode](const Features& in) {
-        return Outputs{{"loss", models::transformer(in, in["targets"], mode, params()).loss}};
-      },
-      {.mode = mode});
+Params of_gpt() {
+  return {{"param_set", std::string("tiny")},
+          {"vocab_size", kVocabulary},
+          {"max_length", kTokensOfSide},
+          {"dropout", 0.0},
+          {"optimizer", std::string("adamw")},
+          {"beta_2", 0.999},
+          {"weight_decay", 0.1},
+          {"learning_rate", 1e-3},
+          {"learning_rate_schedule", std::string("constant")}};
 }
 
-std::vector<std::vector<double>> losses_of_pytorch() {
+// A model and the sides that it reads.
+struct Case {
+  const char* name;
+  Tensor (*loss)(const Features& in, Mode mode);
+  Arrays (*batch)(int64_t number);
+};
+const Case kCases[] = {
+    {"transformer",
+     [](const Features& in, Mode mode) { return models::transformer(in, in["targets"], mode, of_transformer()).loss; },
+     [](int64_t k) { return Arrays{{"inputs", sentences("inputs", k)}, {"targets", sentences("targets", k)}}; }},
+    {"gpt", [](const Features& in, Mode mode) { return models::gpt(in, {}, mode, of_gpt()).loss; },
+     [](int64_t k) { return Arrays{{"tokens", sentences("targets", k)}}; }},
+};
+
+// float32, then float64.
+std::vector<std::vector<double>> losses_of_pytorch(const std::string& model) {
   std::ifstream file(TENON_FIXTURES "/transformer.csv");
   std::vector<std::vector<double>> out;
   for (std::string line, field; std::getline(file, line);) {
-    if (line.rfind("float", 0) != 0) continue;
     std::istringstream fields(line);
-    std::getline(fields, field, ',');
+    if (!std::getline(fields, field, ',') || field != model || !std::getline(fields, field, ',')) continue;
     std::vector<double>& values = out.emplace_back();
     while (std::getline(fields, field, ',')) values.push_back(std::stod(field));
   }
   return out;
 }
 
-class TransformerLosses : public testing::TestWithParam<const char*> {};
+class TransformerLosses : public testing::TestWithParam<std::tuple<const char*, Case>> {};
 
 TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
-  Strategy strategy(GetParam());
+  const auto& [device, model] = GetParam();
+  Strategy strategy(device);
   std::vector<Arrays> batches;
-  for (int k = 0; k < kBatches; ++k)
-    batches.push_back({{"inputs", sentences("inputs", k)}, {"targets", sentences("targets", k)}});
-  Function train = loss_of(strategy, Mode::kTrain), evaluate = loss_of(strategy, Mode::kEval);
+  for (int k = 0; k < kBatches; ++k) batches.push_back(model.batch(k));
+  const auto loss_of = [&, loss = model.loss](Mode mode) {
+    return strategy.function([=](const Features& in) { return Outputs{{"loss", loss(in, mode)}}; }, {.mode = mode});
+  };
+  Function train = loss_of(Mode::kTrain), evaluate = loss_of(Mode::kEval);
   evaluate(batches[0]);  // makes the weights
   for (const Strategy::VariableInfo& v : strategy.variables()) strategy.write(v.name, weight(v.name, v.type));
 
@@ -103,7 +124,7 @@ TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
     losses.push_back(train(batches[static_cast<size_t>(step % kBatches)])["loss"].to<double>()[0]);
   losses.push_back(evaluate(batches[0])["loss"].to<double>()[0]);
 
-  const std::vector<std::vector<double>> expected = losses_of_pytorch();
+  const std::vector<std::vector<double>> expected = losses_of_pytorch(model.name);
   ASSERT_EQ(expected.size(), 2u) << "float32 and float64";
   for (const std::vector<double>& peer : expected) {
     ASSERT_EQ(peer.size(), losses.size());
@@ -112,14 +133,17 @@ TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
       EXPECT_NEAR(losses[s], peer[s], kTolerance * peer[s]) << "step " << s;
       largest = std::max(largest, std::fabs(losses[s] - peer[s]) / peer[s]);
     }
-    std::printf("  %s: largest relative difference from PyTorch in %s %.1e\n", GetParam(),
+    std::printf("  %s, %s: largest relative difference from PyTorch in %s %.1e\n", device, model.name,
                 &peer == &expected[0] ? "float32" : "float64", largest);
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TransformerLosses,
-                         testing::Values("cpu", "opencl-gpu", "tpu-emulator:v2-8,dots=f32"),
-                         [](const auto& test) { return std::string(test.param, 3); });
+                         testing::Combine(testing::Values("cpu", "opencl-gpu", "tpu-emulator:v2-8,dots=f32"),
+                                          testing::ValuesIn(kCases)),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param), 3) + "_" + std::get<1>(test.param).name;
+                         });
 
 }  // namespace
 }  // namespace tenon

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -98,6 +100,101 @@ TEST(BeamSearch, WithEnoughBeamsFindsWhatBruteForceFinds) {
   }
 }
 
+// Beam search by its definition, of some sentences that end together.
+struct Beam {
+  double score = 0;  // of one that is alive the log probability
+  std::vector<int32_t> ids;
+};
+using Beams = std::vector<Beam>;
+
+void keep_best(Beams& beams, size_t n) {
+  std::sort(beams.begin(), beams.end(), [](const Beam& a, const Beam& b) { return a.score > b.score; });
+  if (beams.size() > n) beams.resize(n);
+}
+
+class PlainSearch {
+ public:
+  PlainSearch(const Table& table, int64_t beams, double alpha)
+      : t_(table), beams_(static_cast<size_t>(beams)), alpha_(alpha), of_(static_cast<size_t>(table.batch)) {}
+
+  // Best first: of each sentence the finished ones, or where there are none those that are alive.
+  std::vector<Beams> run() {
+    for (Sentence& s : of_) s.alive = {Beam{}};
+    bool decided = false;
+    for (int64_t place = 0; place < t_.length && !decided; ++place) {
+      decided = true;
+      for (size_t b = 0; b < of_.size(); ++b) {
+        step(of_[b], static_cast<int64_t>(b), place);
+        decided = is_decided(of_[b]) && decided;
+      }
+    }
+    std::vector<Beams> out;
+    for (const Sentence& s : of_) out.push_back(s.finished.empty() ? s.alive : s.finished);
+    return out;
+  }
+
+ private:
+  struct Sentence {
+    Beams alive, finished;
+  };
+
+  void step(Sentence& s, int64_t b, int64_t place) const {
+    Beams candidates;
+    for (const Beam& beam : s.alive)
+      for (int32_t token = 0; token < t_.vocabulary; ++token) {
+        Beam& next = candidates.emplace_back(beam);
+        next.score += t_.log_prob(b, place, place == 0 ? 0 : beam.ids.back(), token);
+        next.ids.push_back(token);
+      }
+    keep_best(candidates, 2 * beams_);
+    s.alive.clear();
+    for (Beam& c : candidates) {
+      const bool ends = c.ids.back() == kEos;
+      if (ends) c.score /= norm(static_cast<double>(place + 1), alpha_);
+      (ends ? s.finished : s.alive).push_back(std::move(c));
+    }
+    keep_best(s.alive, beams_);
+    keep_best(s.finished, beams_);
+  }
+
+  bool is_decided(const Sentence& s) const {
+    return !s.finished.empty() &&
+           s.finished.back().score > s.alive[0].score / norm(static_cast<double>(t_.length), alpha_);
+  }
+
+  const Table& t_;
+  size_t beams_;
+  double alpha_;
+  std::vector<Sentence> of_;
+};
+
+// 14 models at a time.
+void expect_plain_search(const std::string& device, int64_t beams, int64_t length) {
+  const double alpha = static_cast<double>(length % 4) * 0.4;
+  const Table table(static_cast<uint32_t>(100 * beams + length), 14, 5, length);
+  Decoder decoder = decoder_of(table, {.beam_size = beams, .alpha = alpha}, device);
+  const Decoded found = decoder({{"table", table.array()}});
+  const std::vector<Beams> expected = PlainSearch(table, beams, alpha).run();
+  for (int64_t b = 0; b < table.batch; ++b) {
+    const Beams& best = expected[static_cast<size_t>(b)];
+    for (size_t i = 0; i < best.size(); ++i) {
+      SCOPED_TRACE(device + ", " + std::to_string(beams) + " beams of " + std::to_string(length) + ", model " +
+                   std::to_string(b) + ", beam " + std::to_string(i));
+      EXPECT_EQ(found.ids.row(b).row(static_cast<int64_t>(i)).to<int32_t>(), padded(best[i].ids, length));
+      EXPECT_NEAR(found.scores.row(b).to<double>()[i], best[i].score, 1e-5);
+    }
+  }
+}
+
+TEST(BeamSearch, FindsWhatAPlainSearchFindsInTwoHundredModels) {
+  for (int64_t beams = 2; beams <= 4; ++beams)
+    for (int64_t length = 2; length <= 6; ++length) expect_plain_search("cpu", beams, length);
+}
+
+TEST(BeamSearch, FindsTheSameOnATpu) {
+  for (int64_t beams = 2; beams <= 4; ++beams) expect_plain_search("tpu-emulator:v2-8", beams, 6);
+}
+
 // Greedy: the most probable token, each time.
 TEST(Decoder, WithOneBeamTakesTheMostProbableToken) {
   const Table table(7, 3, 6, 5);
@@ -117,6 +214,83 @@ TEST(Decoder, WithOneBeamTakesTheMostProbableToken) {
     EXPECT_EQ(found.ids.row(b).row(0).to<int32_t>(), padded(ids, 5));
     EXPECT_NEAR(found.scores.row(b).to<double>()[0], log_prob, 1e-5);
   }
+}
+
+TEST(Sampling, AmongOneTokenTakesTheMostProbable) {
+  const Table table(11, 8, 6, 5);
+  const Arrays in{{"table", table.array()}};
+  Decoder greedy = decoder_of(table, {.beam_size = 1});
+  Decoder drawn = decoder_of(table, {.beam_size = 1, .temperature = 3, .top_k = 1});
+  Decoder nucleus = decoder_of(table, {.beam_size = 1, .temperature = 3, .top_p = 1e-6});
+  const Decoded most = greedy(in);
+  for (Decoder* one : {&drawn, &nucleus}) {
+    const Decoded found = (*one)(in);
+    EXPECT_EQ(found.ids.to<int32_t>(), most.ids.to<int32_t>());
+    EXPECT_EQ(found.scores.to<double>(), most.scores.to<double>());
+  }
+}
+
+constexpr int64_t kDraws = 20000, kTokens = 6;
+
+// What each token is drawn with, by the definition.
+std::vector<double> probabilities(const std::vector<float>& logits, const DecodeOptions& o) {
+  std::vector<size_t> order(logits.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return logits[a] > logits[b]; });
+  if (o.top_k > 0) order.resize(static_cast<size_t>(o.top_k));
+  const auto weight = [&](size_t i) { return std::exp(static_cast<double>(logits[i]) / o.temperature); };
+  const auto sum = [&] {
+    return std::accumulate(order.begin(), order.end(), 0.0, [&](double s, size_t i) { return s + weight(i); });
+  };
+  const double all = sum();
+  double together = 0;
+  size_t kept = 0;
+  while (kept < order.size() && together < o.top_p) together += weight(order[kept++]) / all;
+  order.resize(kept);
+  std::vector<double> out(logits.size(), 0);
+  for (const size_t i : order) out[i] = weight(i) / sum();
+  return out;
+}
+
+void expect_drawn_as_told(const std::string& device, DecodeOptions o) {
+  const std::vector<float> logits = {0.3f, 1.5f, -0.7f, 0.9f, -1.6f, 0.1f};
+  Table table(0, 1, kTokens, 1);
+  table.batch = kDraws;
+  table.logits.clear();
+  for (int64_t i = 0; i < kDraws * kTokens; ++i)
+    table.logits.insert(table.logits.end(), logits.begin(), logits.end());
+  o.beam_size = 1;
+  Decoder decoder = decoder_of(table, o, device);
+  std::vector<int64_t> counts(kTokens, 0);
+  for (const int32_t id : decoder({{"table", table.array()}}).ids.to<int32_t>()) ++counts[static_cast<size_t>(id)];
+
+  const std::vector<double> expected = probabilities(logits, o);
+  double chi_square = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double n = expected[i] * static_cast<double>(kDraws), off = static_cast<double>(counts[i]) - n;
+    if (n > 0)
+      chi_square += off * off / n;
+    else
+      EXPECT_EQ(counts[i], 0) << "token " << i << " is outside";
+  }
+  EXPECT_LT(chi_square, 25.7) << device << ": of at most 5 degrees of freedom 99.99 % are below";
+}
+
+TEST(Sampling, DrawsEachTokenAsOftenAsItsProbabilitySays) {
+  const std::vector<DecodeOptions> cases = {
+      {.temperature = 1},
+      {.temperature = 0.5},
+      {.temperature = 2.5},
+      {.temperature = 1, .top_k = 3},
+      {.temperature = 1, .top_p = 0.7},
+      {.temperature = 1, .top_p = 0.4},
+      {.temperature = 1.5, .top_k = 4, .top_p = 0.8},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_drawn_as_told("cpu", cases[i]);
+  }
+  expect_drawn_as_told("tpu-emulator:v2-8", {.temperature = 1.5, .top_k = 4, .top_p = 0.8});
 }
 
 }  // namespace
