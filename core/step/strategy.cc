@@ -1,6 +1,7 @@
 #include "tenon/strategy.h"
 
 #include "backend/registry.h"
+#include "base/array_dtype.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "compile/compile.h"
@@ -22,6 +23,13 @@ Function Strategy::function(TensorFunction function, const FunctionOptions& opti
   expect_number(cat(options.name, ": steps_per_call"), options.steps_per_call, 1, kMostStepsPerCall);
   check(check_dynamic(options, impl_->device->replicas()));
   return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
+}
+
+void Strategy::Impl::set_variable(const std::string& name, const Array& value) {
+  const auto waits = variables->waiting().find(name);
+  if (waits != variables->waiting().end()) return check(variables->give(name, as_dtype(value, waits->second.value.dtype())));
+  const auto here = variables->all().find(name);
+  if (here != variables->all().end()) check(variables->write(name, as_dtype(value, here->second->type().dtype)));
 }
 
 // An input is read by what makes another type of it.
