@@ -76,7 +76,7 @@ Strategy strategy_of(const CompileOptions& options, const Model& model) {
 void Model::compile(const CompileOptions& options) {
   const auto training = std::make_shared<ModelTraining>(options, strategy_of(options, *this));
   std::optional<ModelTrace> traced;
-  if (has_inputs())
+  if (has_inputs() && !example_types().empty())
     traced = trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
   if (traced) training->expect_outputs(*this, traced->outputs);
   if (compiled_->training) training->follow(*compiled_->training);

@@ -291,8 +291,7 @@ std::shared_ptr<MeasuredStep> ModelTraining::measured(MeasuredSteps& steps,
 // The functions of a model to which layers were added since are of no use.
 void ModelTraining::begin_with(Model& model) {
   model_ = &model;
-  const std::vector<AnyLayer>* added = model.added();
-  const size_t layers = added ? added->size() : 0;
+  const size_t layers = model.count_added();
   if (std::exchange(layers_, layers) == layers) return;
   for (MeasuredSteps* steps : {&train_, &test_, &train_on_batch_, &test_on_batch_}) steps->clear();
   predict_.reset();

@@ -175,7 +175,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;
-  size_t layers_ = 0;  // that the model had been added when the functions were made
+  size_t layers_ = 0;  // that the model, and models in it, had been added when the functions were made
   MeasuredSteps train_, test_, train_on_batch_, test_on_batch_;
   std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;
