@@ -162,7 +162,7 @@ std::vector<Array> Model::predict(const Examples& x, const PredictOptions& optio
   return predict(to_dataset(data, *this, batches, "predict"), all);
 }
 
-Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,
+Logs Model::train_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight,
                            const std::map<int64_t, double>& class_weight) {
   ModelTraining& t = compiled_training("train_on_batch");
   const auto step = t.train_on_batch(*this, class_weight);
@@ -172,7 +172,7 @@ Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sa
   return logs_of(*step, results);
 }
 
-Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {
+Logs Model::test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight) {
   ModelTraining& t = compiled_training("test_on_batch");
   const auto step = t.test_on_batch(*this);
   const Arrays batch = to_arrays({x, y, &sample_weight}, *this, "test_on_batch");

@@ -18,8 +18,11 @@ namespace tenon {
 struct BatchRoles {
   std::vector<std::string> inputs;
   std::vector<std::string> others;  // among which are the targets
-  std::string sample_weight;        // "": there is none
+  std::vector<std::string> weights;  // of samples
 };
+inline constexpr std::string_view kSampleWeight = "sample_weight";
+// Of each output, "" of one that has none, by the names of FitData. Throws Error where one is of no output.
+std::vector<std::string> find_weights(const std::vector<std::string>& weights, const std::vector<std::string>& outputs);
 // By the names of the features (FitData). Throws Error.
 BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets);
 // The target of each output, "" of one that has none beside others; the layers that give the outputs have their names once the

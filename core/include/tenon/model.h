@@ -182,9 +182,9 @@ class Model : public Layer {
   std::vector<Array> predict(const Dataset& data, const PredictOptions& options = {});
   std::vector<Array> predict(const Examples& x, const PredictOptions& options = {});
   // One step on one batch; the loss and the metrics of that batch.
-  Logs train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {},
+  Logs train_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {},
                       const std::map<int64_t, double>& class_weight = {});
-  Logs test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {});
+  Logs test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {});
   std::vector<Array> predict_on_batch(const Examples& x);
 
   // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
