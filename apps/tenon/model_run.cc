@@ -66,6 +66,14 @@ std::vector<std::string> model_names() {
   return out;
 }
 
+namespace {
+
+bool has_own_epsilon(const models::ModelInfo& m) {
+  return std::any_of(m.flags.begin(), m.flags.end(), [](const models::ModelFlag& f) { return f.name == "epsilon"; });
+}
+
+}  // namespace
+
 void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo* model = model_among(words);
   if (!model) return;
@@ -100,12 +108,15 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");
   flags.number("weight_decay", 0,
                "decoupled: w -= learning_rate * weight_decay * w; adamw and muon: 0.004 unless given", 0, 10);
+  if (!named || !has_own_epsilon(m))
+    flags.number("epsilon", m.epsilon, "of Adam and its kin: what is added to the root of the mean square", 0, 1);
   add_dtype_flag(flags);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
   if (named) return;
   for (const char* name :
-       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer"})
+       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
+        "epsilon"})
     flags.mark_by_model(name);
 }
 
@@ -181,9 +192,13 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   params_.set("learning_rate", info_->learning_rate);
   if (record_ && record_->flags.contains("dtype_policy")) params_.set("dtype_policy", record_->flags["dtype_policy"]);
   for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
-                           "momentum", "nesterov", "clipnorm", "global_clipnorm", "dtype_policy"})
+                           "momentum", "nesterov", "epsilon", "clipnorm", "global_clipnorm", "dtype_policy"})
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, value_of(g));
+  // The model's epsilon is that of its own optimizer; others have theirs.
+  if (flags.has("epsilon") && !flags.given("epsilon") && flags.text("optimizer") != info_->optimizer &&
+      !has_own_epsilon(*info_))
+    params_.set("epsilon", models::ModelInfo().epsilon);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
@@ -250,10 +265,25 @@ int64_t ModelRun::train_batch() const {
   return batch > 0 ? batch : flags_.integer("train_batch_size");
 }
 
+namespace {
+
+// The model, whose accuracy is shown while it trains.
+ModelFn watched(const ModelFn& model) {
+  return [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+    EstimatorSpec spec = model(features, labels, mode, params);
+    if (mode == Mode::kTrain)
+      for (const auto& [name, metric] : spec.eval_metrics)
+        if (name == "accuracy") spec.training_tensors.emplace_back(name, batch_value(metric));
+    return spec;
+  };
+}
+
+}  // namespace
+
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
   check(join_processes());
   check(expect_same_in_processes("the arguments", std::string(info_->name) + " " + flags_.given_text()));
-  Estimator out(info_->model, config, params_, std::move(warm_start));
+  Estimator out(watched(info_->model), config, params_, std::move(warm_start));
   out.set_events({});
   return out;
 }

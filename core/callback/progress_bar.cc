@@ -76,7 +76,7 @@ std::string logs_text(const Logs& logs) {
   return out;
 }
 
-ProgressBar::ProgressBar(std::FILE* to, Verbose verbose) : to_(to), verbose_(verbose) {
+ProgressBar::ProgressBar(std::FILE* to, Verbose verbose, Now now) : to_(to), verbose_(verbose), now_(now) {
   const bool terminal = ::isatty(fileno(to)) == 1;
   if (verbose_ == Verbose::kAuto) verbose_ = terminal ? Verbose::kBar : Verbose::kLine;
   const char* no_color = std::getenv("NO_COLOR");
@@ -91,14 +91,14 @@ void ProgressBar::line(const std::string& text) {
 
 void ProgressBar::begin(int64_t target) {
   target_ = target;
-  start_ = Clock::now();
+  start_ = now_();
   width_before_ = 0;
   lines_before_ = 1;
   has_first_ = has_drawn_ = false;
 }
 
 bool ProgressBar::due() const {
-  return verbose_ == Verbose::kBar && (!has_drawn_ || seconds_between(drawn_, Clock::now()) >= kBetweenDraws);
+  return verbose_ == Verbose::kBar && (!has_drawn_ || seconds_between(drawn_, now_()) >= kBetweenDraws);
 }
 
 void ProgressBar::update(int64_t done, const Logs& logs) {
@@ -109,7 +109,7 @@ void ProgressBar::finish(int64_t done, const Logs& logs) {
   if (target_ == 0) target_ = done;
   if (verbose_ == Verbose::kBar) draw(done, logs, true);
   if (verbose_ != Verbose::kLine) return;
-  const auto now = Clock::now();
+  const auto now = now_();
   line(cat(count_of(done, target_), " - ", printed("%.0fs", seconds_between(start_, now)), " -",
            step_time(seconds_a_step(done, now)), logs_text(logs)));
 }
@@ -142,7 +142,7 @@ std::string ProgressBar::cells(int64_t done, size_t* invisible) const {
 }
 
 void ProgressBar::draw(int64_t done, const Logs& logs, bool last) {
-  const auto now = Clock::now();
+  const auto now = now_();
   const double each = seconds_a_step(done, now);
   const std::string clock = target_ > 0 && !last ? time_left(each * static_cast<double>(target_ - done))
                                                  : printed("%.0fs", seconds_between(start_, now));

@@ -13,8 +13,10 @@ namespace tenon {
 
 class ProgressBar {
  public:
+  using Clock = std::chrono::steady_clock;
+  using Now = Clock::time_point (*)();
   // `to` is not closed. kAuto is decided here: a bar on a terminal, else a line. NO_COLOR leaves colours out.
-  ProgressBar(std::FILE* to, Verbose verbose);
+  ProgressBar(std::FILE* to, Verbose verbose, Now now = &Clock::now);
 
   bool silent() const { return verbose_ == Verbose::kSilent; }
   void line(const std::string& text);  // above what follows
@@ -26,7 +28,6 @@ class ProgressBar {
   void finish(int64_t done, const Logs& logs);
 
  private:
-  using Clock = std::chrono::steady_clock;
   double seconds_a_step(int64_t done, Clock::time_point now);
   void draw(int64_t done, const Logs& logs, bool last);
   std::string cells(int64_t done, size_t* invisible) const;
@@ -34,6 +35,7 @@ class ProgressBar {
 
   std::FILE* to_;
   Verbose verbose_;
+  Now now_;
   bool colours_ = true;
   int64_t target_ = 0;
   size_t width_before_ = 0, lines_before_ = 1;

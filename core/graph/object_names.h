@@ -9,6 +9,8 @@
 
 namespace tenon {
 
+class Array;
+
 class ObjectNames {
  public:
   ObjectNames() = default;
@@ -17,6 +19,9 @@ class ObjectNames {
   virtual ~ObjectNames() = default;
   // Whether the variables are kept here too, as a strategy does: then objects hold on to it.
   virtual bool keeps_variables() const { return false; }
+  // Sets a variable that is kept here, of floats of another width too; does nothing where none of that name is. Throws Error
+  // where its type is another.
+  virtual void set_variable(const std::string& /*name*/, const Array& /*value*/) {}
 
   struct Object {
     std::shared_ptr<const void> identity;

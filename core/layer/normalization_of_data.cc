@@ -1,7 +1,5 @@
 // Normalization, CategoryEncoding.
-#include <algorithm>
-#include <cmath>
-
+#include "layer/data_moments.h"
 #include "layer/object/layer.h"
 #include "layer/object/masks.h"
 #include "op/rules.h"
@@ -9,53 +7,6 @@
 
 namespace tenon {
 namespace {
-
-// The shape that has mean and variance, and the shape of x with 1 where they have no axis.
-struct MomentShapes {
-  Shape own, beside_x;
-};
-
-MomentShapes moment_shapes(const Shape& x, const Ints& axis, const std::string& what) {
-  std::vector<int64_t> own, beside(static_cast<size_t>(x.rank()), 1);
-  Ints axes;
-  for (const int64_t a : axis) {
-    if (a < -x.rank() || a >= x.rank()) fail(what, ": axis ", a, " is out of range for ", x.str());
-    axes.push_back(a < 0 ? a + x.rank() : a);
-  }
-  std::sort(axes.begin(), axes.end());
-  if (std::adjacent_find(axes.begin(), axes.end()) != axes.end()) fail(what, ": axis repeats: ", join(axis, ","));
-  for (const int64_t a : axes) {
-    own.push_back(x[static_cast<int>(a)]);
-    beside[static_cast<size_t>(a)] = own.back();
-  }
-  return {Shape(own), Shape(beside)};
-}
-
-// Which of the moments each element of data has, in their order.
-std::vector<size_t> moment_of_element(const Shape& data, const Shape& beside) {
-  std::vector<size_t> strides(static_cast<size_t>(data.rank()), 0), out;
-  size_t stride = 1;
-  for (int i = data.rank() - 1; i >= 0; --i)
-    if (beside[i] != 1) strides[static_cast<size_t>(i)] = stride, stride *= static_cast<size_t>(beside[i]);
-  out.reserve(static_cast<size_t>(data.elements()));
-  for (int64_t e = 0; e < data.elements(); ++e) {
-    size_t at = 0;
-    int64_t rest = e;
-    for (int i = data.rank() - 1; i >= 0; --i) {
-      at += static_cast<size_t>(rest % data[i]) * strides[static_cast<size_t>(i)];
-      rest /= data[i];
-    }
-    out.push_back(at);
-  }
-  return out;
-}
-
-std::vector<double> means_by(const std::vector<size_t>& groups, const std::vector<double>& values, size_t count) {
-  std::vector<double> sums(count, 0);
-  for (size_t i = 0; i < values.size(); ++i) sums[groups[i]] += values[i];
-  for (double& s : sums) s /= static_cast<double>(values.size() / count);
-  return sums;
-}
 
 Initializer starting_at(const std::vector<float>& values, double otherwise) {
   return values.empty() ? constant_initializer(otherwise) : values_initializer(values);
@@ -98,19 +49,20 @@ Tensor normalization(Tensor x, const NormalizationOptions& o) {
 }
 
 void Normalization::adapt(std::vector<double> values, const Shape& shape) {
-  if (shape.rank() < 1 || values.empty()) fail("normalization: adapt() has no data");
-  if (shape.elements() != static_cast<int64_t>(values.size()))
-    fail("normalization: adapt() has ", values.size(), " values, expected ", shape.str());
-  for (const double v : values) expect_number("normalization: adapt(): a value", v);
-  const MomentShapes shapes = moment_shapes(shape, options_.axis, "normalization: adapt()");
-  const std::vector<size_t> groups = moment_of_element(shape, shapes.beside_x);
-  const auto count = static_cast<size_t>(shapes.own.elements());
-  const std::vector<double> mean = means_by(groups, values, count);
-  for (size_t i = 0; i < values.size(); ++i) values[i] = (values[i] - mean[groups[i]]) * (values[i] - mean[groups[i]]);
-  const std::vector<double> variance = means_by(groups, values, count);
-  options_.adapted_mean.assign(mean.begin(), mean.end());
-  options_.adapted_variance.assign(variance.begin(), variance.end());
-  options_.adapted_count = static_cast<int64_t>(values.size() / count);
+  DataMoments moments(options_->axis, "normalization: adapt()");
+  moments.add(std::move(values), shape);
+  take(moments);
+}
+
+void Normalization::take(const DataMoments& moments) {
+  if (!options_->mean.empty()) fail("normalization: adapt() of a layer that was given its mean and variance");
+  if (moments.count() > INT32_MAX) fail("normalization: adapt() of ", moments.count(), " values each, expected less than 2^31");
+  set_variable("mean", Array(moments.mean(), moments.shape()));
+  set_variable("variance", Array(moments.variance(), moments.shape()));
+  set_variable("count", Array(static_cast<int32_t>(moments.count())));
+  options_->adapted_mean = moments.mean();
+  options_->adapted_variance = moments.variance();
+  options_->adapted_count = moments.count();
 }
 
 Tensor category_encoding(Tensor indices, const CategoryEncodingOptions& o) {

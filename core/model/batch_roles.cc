@@ -1,5 +1,6 @@
 // Which features of a batch are a model's inputs, targets and weights.
 #include <algorithm>
+#include <iterator>
 
 #include "base/text.h"
 #include "model/for_outputs.h"
@@ -8,7 +9,6 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kWeight = "sample_weight";
 const std::vector<std::string> kTargets = {"y", "label", "labels"};
 
 bool has(const std::vector<std::string>& names, const std::string& name) {
@@ -64,6 +64,26 @@ std::vector<std::string> find_targets(const std::vector<std::string>& features, 
   return found;
 }
 
+std::vector<std::string> find_weights(const std::vector<std::string>& weights,
+                                      const std::vector<std::string>& outputs) {
+  std::vector<std::string> found(outputs.size());
+  for (const std::string& name : weights) {
+    if (name == kSampleWeight && weights.size() > 1)
+      fail("the data have the features 'sample_weight', for all outputs, and '",
+           weights[weights[0] == name ? 1 : 0], "'; expected one or the other");
+    if (name == kSampleWeight) return std::vector<std::string>(outputs.size(), name);
+    const std::string of = name.substr(kSampleWeight.size() + 1);
+    size_t i = 0;
+    while (i < outputs.size() && of != outputs[i] && of != std::to_string(i)) ++i;
+    if (i == outputs.size())
+      fail("the feature '", name, "' is of no output of the model; its outputs are ", join(outputs), ", numbers 0 to ",
+           outputs.size() - 1);
+    if (!found[i].empty()) fail("the features '", found[i], "' and '", name, "' are weights of one output");
+    found[i] = name;
+  }
+  return found;
+}
+
 BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets) {
   BatchRoles roles;
   const std::vector<std::string> inputs = model.input_names();
@@ -71,8 +91,11 @@ BatchRoles batch_roles(const std::vector<std::string>& features, const Model& mo
   std::vector<std::string>& rest = roles.others;
   for (const std::string& name : features)
     if (!named || !has(inputs, name)) rest.push_back(name);
-  if (has(rest, std::string(kWeight))) roles.sample_weight = kWeight;
-  std::erase(rest, kWeight);
+  const auto is_weight = [](const std::string& name) {
+    return name == kSampleWeight || name.starts_with(cat(kSampleWeight, "_"));
+  };
+  std::copy_if(rest.begin(), rest.end(), std::back_inserter(roles.weights), is_weight);
+  std::erase_if(rest, is_weight);
   if (named) {
     roles.inputs = inputs;
     return roles;

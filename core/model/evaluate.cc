@@ -76,7 +76,7 @@ Strategy strategy_of(const CompileOptions& options, const Model& model) {
 void Model::compile(const CompileOptions& options) {
   const auto training = std::make_shared<ModelTraining>(options, strategy_of(options, *this));
   std::optional<ModelTrace> traced;
-  if (has_inputs())
+  if (has_inputs() && !example_types().empty())
     traced = trace_model(*this, example_types(), training->strategy.impl().tracing(Mode::kEval, "compile", false));
   if (traced) training->expect_outputs(*this, traced->outputs);
   if (compiled_->training) training->follow(*compiled_->training);
@@ -132,6 +132,8 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {
+    if (!step.more()) break;
+    run.call([&](Callback& c) { c.on_predict_batch_begin(run, done); });
     t.use(*this);
     const Results results =
         step(static_cast<int>(options.steps > 0 ? std::min<int64_t>(options.steps - done, 1 << 30) : 0));
@@ -162,7 +164,7 @@ std::vector<Array> Model::predict(const Examples& x, const PredictOptions& optio
   return predict(to_dataset(data, *this, batches, "predict"), all);
 }
 
-Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight,
+Logs Model::train_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight,
                            const std::map<int64_t, double>& class_weight) {
   ModelTraining& t = compiled_training("train_on_batch");
   const auto step = t.train_on_batch(*this, class_weight);
@@ -172,7 +174,7 @@ Logs Model::train_on_batch(const Examples& x, const Examples& y, const Array& sa
   return logs_of(*step, results);
 }
 
-Logs Model::test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight) {
+Logs Model::test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight) {
   ModelTraining& t = compiled_training("test_on_batch");
   const auto step = t.test_on_batch(*this);
   const Arrays batch = to_arrays({x, y, &sample_weight}, *this, "test_on_batch");

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "model/model_training.h"
 
 namespace tenon {
 namespace {
@@ -32,11 +33,24 @@ void name_targets(const Examples& y, std::vector<Named>* out) {
   }
 }
 
+// Empty ones are none.
+void name_weights(const Examples& weights, std::vector<Named>* out) {
+  for (size_t i = 0; i < weights.all().size(); ++i) {
+    const auto& [given, array] = weights.all()[i];
+    const bool of_all = given.empty() && weights.all().size() == 1;
+    if (array.elements() > 0)
+      out->push_back({of_all          ? std::string(kSampleWeight)
+                      : given.empty() ? cat(kSampleWeight, "_", i)
+                                      : cat(kSampleWeight, "_", given),
+                      &array});
+  }
+}
+
 std::vector<Named> named(const GivenData& data, const Model& model, const char* what) {
   std::vector<Named> out;
   name_inputs(*data.x, model, what, &out);
   name_targets(*data.y, &out);
-  if (data.sample_weight && data.sample_weight->elements() > 0) out.push_back({"sample_weight", data.sample_weight});
+  if (data.sample_weight) name_weights(*data.sample_weight, &out);
   if (out.empty()) fail(what, ": no data are given");
   if (data.x->empty()) fail(what, ": there are targets and no data for the model's input");
   for (const Named& n : out) {

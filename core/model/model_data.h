@@ -9,12 +9,12 @@ namespace tenon {
 struct GivenData {
   GivenData(const FitData& data)  // NOLINT: implicit by design
       : dataset(data.dataset()), x(&data.x()), y(&data.y()), sample_weight(&data.sample_weight()) {}
-  GivenData(const Examples& inputs, const Examples& targets, const Array* weights = nullptr)
+  GivenData(const Examples& inputs, const Examples& targets, const Examples* weights = nullptr)
       : x(&inputs), y(&targets), sample_weight(weights) {}
 
   const Dataset* dataset = nullptr;  // or else the examples
   const Examples *x, *y;
-  const Array* sample_weight = nullptr;  // null or empty: there are none
+  const Examples* sample_weight = nullptr;  // null: there are none
   int64_t begin = 0, count = -1;         // of the examples; -1: all
 };
 

@@ -30,7 +30,10 @@ std::vector<std::string> names_in(const TensorFile& file) {
 
 std::vector<Type> Model::example_types() const {
   std::vector<Type> types;
-  for (const Symbol& input : inputs_) types.push_back(input.node().example);
+  for (const Symbol& input : *inputs_) {
+    if (!input.node().any_size.empty()) return examples();
+    types.push_back(input.node().example);
+  }
   return types.empty() ? examples() : types;
 }
 

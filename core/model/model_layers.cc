@@ -29,12 +29,12 @@ std::vector<AnyLayer> Model::layers() const {
     return std::to_string(at);
   };
   std::vector<AnyLayer> out;
-  for (const OrderedLayer& layer : order_of(inputs_, outputs_, key_of).layers) {
+  for (const OrderedLayer& layer : order_of(*inputs_, outputs_, key_of).layers) {
     const Symbol::Node& node = *layer.calls[0];
     if (node.layer)
       out.push_back(*node.layer);
     else
-      for (const Symbol& input : inputs_)
+      for (const Symbol& input : *inputs_)
         if (&input.node() == &node) out.emplace_back(input);
   }
   return out;

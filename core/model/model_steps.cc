@@ -146,21 +146,23 @@ ModelTraining::Compared ModelTraining::compare(const Features& in, const std::ma
     fail("class_weight is for a model with one output, and this one has ", c.outputs.size(),
          "; a sample_weight weighs the examples of all");
   const std::vector<std::string> targets = find_targets(roles.others, c.outputs, wants_targets());
-  const Tensor given = roles.sample_weight.empty() ? Tensor() : in[roles.sample_weight];
+  Tensors given;  // weights of each output
+  for (const std::string& name : find_weights(roles.weights, c.outputs))
+    given.push_back(name.empty() ? Tensor() : in[name]);
   if (targets.empty() && !class_weight.empty()) fail("class_weight is of targets, and the data have none");
-  if (given && !class_weight.empty())
+  if (!roles.weights.empty() && !class_weight.empty())
     fail("class_weight and sample_weight exclude each other, as in Keras; multiply them");
   if (targets.size() != c.outputs.size()) {
     if (wants_targets())
       fail("the model gives ", c.outputs.size(), " outputs, and the data have ", targets.size(), " targets");
     c.targets.resize(c.outputs.size());
-    c.weights.assign(c.outputs.size(), given);
+    c.weights = given;
     return c;
   }
   for (size_t i = 0; i < c.outputs.size(); ++i) {
     const Tensor target = targets[i].empty() ? Tensor() : in[targets[i]];
     c.targets.push_back(target ? as_prediction(target, c.predictions[i]) : target);
-    c.weights.push_back(mode == Mode::kTrain ? product_of(given, class_weights(target, class_weight)) : given);
+    c.weights.push_back(mode == Mode::kTrain ? product_of(given[i], class_weights(target, class_weight)) : given[i]);
   }
   return c;
 }
@@ -291,8 +293,7 @@ std::shared_ptr<MeasuredStep> ModelTraining::measured(MeasuredSteps& steps,
 // The functions of a model to which layers were added since are of no use.
 void ModelTraining::begin_with(Model& model) {
   model_ = &model;
-  const std::vector<AnyLayer>* added = model.added();
-  const size_t layers = added ? added->size() : 0;
+  const size_t layers = model.count_added();
   if (std::exchange(layers_, layers) == layers) return;
   for (MeasuredSteps* steps : {&train_, &test_, &train_on_batch_, &test_on_batch_}) steps->clear();
   predict_.reset();

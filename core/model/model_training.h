@@ -18,8 +18,11 @@ namespace tenon {
 struct BatchRoles {
   std::vector<std::string> inputs;
   std::vector<std::string> others;  // among which are the targets
-  std::string sample_weight;        // "": there is none
+  std::vector<std::string> weights;  // of samples
 };
+inline constexpr std::string_view kSampleWeight = "sample_weight";
+// Of each output, "" of one that has none, by the names of FitData. Throws Error where one is of no output.
+std::vector<std::string> find_weights(const std::vector<std::string>& weights, const std::vector<std::string>& outputs);
 // By the names of the features (FitData). Throws Error.
 BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets);
 // The target of each output, "" of one that has none beside others; the layers that give the outputs have their names once the
@@ -175,7 +178,7 @@ class ModelTraining : public std::enable_shared_from_this<ModelTraining> {
   CompileOptions options_;
   Optimizer optimizer_;
   Model* model_ = nullptr;
-  size_t layers_ = 0;  // that the model had been added when the functions were made
+  size_t layers_ = 0;  // that the model, and models in it, had been added when the functions were made
   MeasuredSteps train_, test_, train_on_batch_, test_on_batch_;
   std::optional<Function> predict_, scheduled_rate_;
   std::vector<std::string> weights_;

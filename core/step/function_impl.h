@@ -12,6 +12,7 @@ namespace tenon {
 
 struct Strategy::Impl : ObjectNames, std::enable_shared_from_this<Strategy::Impl> {
   bool keeps_variables() const override { return true; }
+  void set_variable(const std::string& name, const Array& value) override;
 
   StrategyOptions options;
   Policy policy;

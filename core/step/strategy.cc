@@ -1,5 +1,6 @@
 #include "tenon/strategy.h"
 
+#include "base/array_dtype.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "compile/compile.h"
@@ -21,6 +22,13 @@ Function Strategy::function(TensorFunction function, const FunctionOptions& opti
   expect_number(cat(options.name, ": steps_per_call"), options.steps_per_call, 1, kMostStepsPerCall);
   check(check_dynamic(options, impl_->device->replicas()));
   return Function(std::make_shared<Function::Impl>(impl_, std::move(function), options));
+}
+
+void Strategy::Impl::set_variable(const std::string& name, const Array& value) {
+  const auto waits = variables->waiting().find(name);
+  if (waits != variables->waiting().end()) return check(variables->give(name, as_dtype(value, waits->second.value.dtype())));
+  const auto here = variables->all().find(name);
+  if (here != variables->all().end()) check(variables->write(name, as_dtype(value, here->second->type().dtype)));
 }
 
 // An input is read by what makes another type of it.
@@ -80,7 +88,11 @@ void Strategy::write(std::string_view variable, const Array& value) {
   check(waits || store.empty() ? store.give(std::string(variable), value) : store.write(variable, value));
 }
 
-void Strategy::save(const std::string& path) const { check(write_tensor_file(path, impl_->variables->sources())); }
+void Strategy::save(const std::string& path) const {
+  std::vector<TensorSource> all = impl_->variables->sources();
+  note_writer(all);
+  check(write_tensor_file(path, std::move(all)));
+}
 
 void Strategy::load(const std::string& path) {
   VariableStore& store = *impl_->variables;

@@ -91,23 +91,24 @@ class Examples {
 // - the targets, by the names of the layers that give the outputs, or y_0, y_1, ..; of a model with one output "y", "label" or
 //   "labels"; none where compile() was given no loss and no metric, and only layers add to the loss; by name, an output that has
 //   neither needs none;
-// - "sample_weight", a number an example.
+// - "sample_weight", a number an example, for the losses and weighted metrics of all outputs; or "sample_weight_NAME" of the
+//   output that this layer gives, or sample_weight_0, _1, .. of the outputs in their order: those that have none count as 1.
 class FitData {
  public:
   FitData() = default;
   FitData(Dataset data) : data_(std::move(data)) {}  // NOLINT: implicit by design
-  FitData(Examples x, Examples y, Array sample_weight = {})
+  // `sample_weight`: an array for all outputs, several in their order (an empty one: 1 each), or by their names.
+  FitData(Examples x, Examples y, Examples sample_weight = {})
       : x_(std::move(x)), y_(std::move(y)), sample_weight_(std::move(sample_weight)) {}
   const Dataset* dataset() const { return data_ ? &*data_ : nullptr; }  // or else the examples
   const Examples& x() const { return x_; }
   const Examples& y() const { return y_; }
-  const Array& sample_weight() const { return sample_weight_; }  // empty: all 1
+  const Examples& sample_weight() const { return sample_weight_; }  // none: all 1
   bool empty() const { return !data_ && x_.empty(); }
 
  private:
   std::optional<Dataset> data_;
-  Examples x_, y_;
-  Array sample_weight_;
+  Examples x_, y_, sample_weight_;
 };
 
 struct FitOptions {

@@ -22,6 +22,7 @@
 #include <concepts>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@
 
 namespace tenon {
 
+class Array;
 class LoadedTensors;
 class ObjectNames;
 class Symbol;
@@ -88,6 +90,8 @@ class Layer {
   virtual bool is_model() const { return false; }
   // The types of an example of each tensor that a model was called on last; empty of other layers.
   const std::vector<Type>& examples() const;
+  // Sets its variable of that name, "mean", wherever it is there: in each Strategy whose functions called the layer.
+  void set_variable(std::string_view variable, const Array& value) const;
   // Its variables begin with these values once they are made.
   void begin_with(std::shared_ptr<LoadedTensors> values);
 

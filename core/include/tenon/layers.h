@@ -250,6 +250,7 @@ struct BatchNormOptions {
   ActivationRule activation = linear;
   Tensor residual = {};
   bool trainable = true;
+  bool synchronized = false;  // on several units the moments are those of the whole batch, not each unit's own
   std::string name = "batch_normalization";
 };
 // Training: batch moments (population variance), moving = momentum * moving + (1 - momentum) * batch.

@@ -47,8 +47,21 @@ class Symbol {
   size_t result_;
 };
 
-// `shape` is that of an example, without the batch.
-Symbol Input(const Shape& shape, DType dtype = DType::kF32, std::string name = {});
+// The shape of an example, without the batch. A dimension of kAnySize, Keras's None, is of whatever size comes: each size is a
+// program of its own, for which no weight may be of that size, and the model's shapes are known once it was called, as those of a
+// model without Input(). One program for sizes up to a bound is a Function's (BoundedDim of tenon/strategy.h).
+inline constexpr int64_t kAnySize = -1;
+class InputShape {
+ public:
+  InputShape() = default;
+  InputShape(std::initializer_list<int64_t> dims) : dims_(dims) {}     // NOLINT: implicit by design
+  InputShape(const Shape& shape) : dims_(shape.begin(), shape.end()) {}  // NOLINT
+  const std::vector<int64_t>& dims() const { return dims_; }
+
+ private:
+  std::vector<int64_t> dims_;
+};
+Symbol Input(const InputShape& shape, DType dtype = DType::kF32, std::string name = {});
 
 // As on tensors: `relu(x) * 2 + 1 / exp(-y)`. Activations are called on symbols too; other functions are Lambda(function)(x).
 Symbol operator+(const Symbol& a, const Symbol& b);
@@ -169,9 +182,9 @@ class Model : public Layer {
   std::vector<Array> predict(const Dataset& data, const PredictOptions& options = {});
   std::vector<Array> predict(const Examples& x, const PredictOptions& options = {});
   // One step on one batch; the loss and the metrics of that batch.
-  Logs train_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {},
+  Logs train_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {},
                       const std::map<int64_t, double>& class_weight = {});
-  Logs test_on_batch(const Examples& x, const Examples& y, const Array& sample_weight = {});
+  Logs test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {});
   std::vector<Array> predict_on_batch(const Examples& x);
 
   // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
@@ -212,8 +225,8 @@ class Model : public Layer {
 
  protected:
   bool is_model() const override { return true; }
-  bool has_inputs() const { return !inputs_.empty(); }
-  void set_input(Symbol input) { inputs_ = {std::move(input)}; }
+  bool has_inputs() const { return !inputs_->empty(); }
+  void set_input(Symbol input) { *inputs_ = {std::move(input)}; }
   // x as input i is said to be, numbers of another kind converted as Keras does. Throws Error unless it is a batch of that shape.
   Tensor as_input(size_t i, Tensor x) const;
   // As a part of another model. Throws Error of a class that derives from this one.
@@ -231,8 +244,13 @@ class Model : public Layer {
   ModelTraining& training();
   ModelTraining& compiled_training(const char* what);
   [[noreturn]] void fail_of_input(const Symbol::Node& input) const;
+  friend class Sequential;
+  bool has_part(const Layer& layer) const;
 
-  std::vector<Symbol> inputs_, outputs_;
+  size_t count_added() const;
+
+  std::shared_ptr<std::vector<Symbol>> inputs_ = std::make_shared<std::vector<Symbol>>();  // of all copies
+  std::vector<Symbol> outputs_;
   std::vector<const Symbol::Node*> order_;  // of what is between, as it was put together
   struct Compiled {
     std::shared_ptr<ModelTraining> training;
@@ -245,8 +263,9 @@ class Sequential : public Model {
  public:
   // May begin with an Input(): then the weights are there, and summary() is, before the first fit.
   Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
-  // After compile() the next call of fit, evaluate or predict has the layer too; what the optimizer kept for the others stays.
-  // Throws Error when it is an Input() that is not the first.
+  // All copies have it, and what the model is a part of, as in Keras. After compile() the next call of fit, evaluate or predict
+  // has the layer too; what the optimizer kept for the others stays. Throws Error when it is an Input() that is not the first, or
+  // the model itself or one that it is a part of.
   void add(AnyLayer layer);
   std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;
@@ -254,10 +273,10 @@ class Sequential : public Model {
 
  protected:
   AnyLayer kept() const override;
-  const std::vector<AnyLayer>* added() const override { return &layers_; }
+  const std::vector<AnyLayer>* added() const override { return layers_.get(); }
 
  private:
-  std::vector<AnyLayer> layers_;
+  std::shared_ptr<std::vector<AnyLayer>> layers_ = std::make_shared<std::vector<AnyLayer>>();  // of all copies
 };
 
 }  // namespace tenon

@@ -6,14 +6,19 @@
 //   Tensor x = scale(in["x"]), image = center_crop(resizing(in["image"], {.height = 256, .width = 256}), {224, 224});
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/array.h"
+#include "tenon/input.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {
+
+class DataMoments;  // core/layer
 
 // ---- numbers ----
 struct NormalizationOptions {
@@ -32,20 +37,26 @@ Tensor normalization(Tensor x, const NormalizationOptions& options = {});
 class Normalization : public LayerOf<Normalization> {
  public:
   explicit Normalization(const NormalizationOptions& options = {})
-      : LayerOf(options.name == NormalizationOptions{}.name ? std::string() : options.name), options_(options) {}
-  // Takes mean and variance (the population's) of data[N,..]: what the variables start at in a Strategy that has not
-  // called the layer yet.
+      : LayerOf(options.name == NormalizationOptions{}.name ? std::string() : options.name),
+        options_(std::make_shared<NormalizationOptions>(options)) {}
+  // Takes mean and variance (the population's) of data[N,..], as they are for all copies of the layer from then on: in the
+  // next call of a model that has it, whether it was built, trained or loaded. What an earlier adapt() took is forgotten.
+  // Throws Error where the layer was given its mean, and where it was built for other shapes.
   void adapt(const Array& data) { adapt(data.to<double>(), data.shape()); }
   // Row-major values of that shape.
   void adapt(std::vector<double> values, const Shape& shape);
-  const NormalizationOptions& options() const { return options_; }
-  Tensor call(Tensor x) override { return normalization(x, options_); }
+  // The same of an epoch of a Dataset, read once, batch by batch: of the feature of that name, or where none is named of the
+  // only one that is no "y", "label", "labels" or "sample_weight".
+  void adapt(const Dataset& data, std::string_view feature = {});
+  const NormalizationOptions& options() const { return *options_; }
+  Tensor call(Tensor x) override { return normalization(x, *options_); }
 
  protected:
   bool is_function() const override { return true; }
 
  private:
-  NormalizationOptions options_;
+  void take(const DataMoments& moments);
+  std::shared_ptr<NormalizationOptions> options_;  // of all copies
 };
 
 enum class OutputMode : uint8_t { kOneHot, kMultiHot, kCount };

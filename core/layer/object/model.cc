@@ -34,9 +34,11 @@ std::vector<const Symbol::Node*> nodes_behind(const std::vector<Symbol>& outputs
   return found;
 }
 
-bool fits(const Shape& example, const Shape& batch) {
-  const auto dims = batch.dims();
-  return batch.rank() == example.rank() + 1 && std::equal(dims.begin() + 1, dims.end(), example.begin());
+bool fits(const Symbol::Node& input, const Shape& batch) {
+  const Shape& example = input.example.shape;
+  bool same = batch.rank() == example.rank() + 1;
+  for (int d = 0; same && d < example.rank(); ++d) same = input.is_any(d) || batch[d + 1] == example[d];
+  return same;
 }
 
 template <class Own, class Given>
@@ -56,18 +58,31 @@ Symbol AnyLayer::operator()(const std::vector<Symbol>& xs) const {
   return Symbol(std::make_shared<const Symbol::Node>(Symbol::Node{next_number(), *this, xs}));
 }
 
-Symbol Input(const Shape& shape, DType dtype, std::string name) {
+std::string Symbol::Node::example_text() const {
+  std::string dims;
+  for (int d = 0; d < example.shape.rank(); ++d)
+    append(dims, cat(d ? "," : "", is_any(d) ? std::string("?") : std::to_string(example.shape[d])));
+  return cat(dtype_name(example.dtype), "[", dims, "]");
+}
+
+Symbol Input(const InputShape& shape, DType dtype, std::string name) {
+  std::vector<int64_t> dims = shape.dims();
+  std::vector<int> any;
+  for (size_t d = 0; d < dims.size(); ++d)
+    if (dims[d] == kAnySize) any.push_back(static_cast<int>(d)), dims[d] = 0;
   return Symbol(std::make_shared<const Symbol::Node>(
-      Symbol::Node{next_number(), std::nullopt, {}, Type{dtype, shape}, std::move(name)}));
+      Symbol::Node{next_number(), std::nullopt, {}, Type{dtype, Shape(dims)}, std::move(name), std::move(any)}));
 }
 
 Model::Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::string name)
-    : Layer(std::move(name)), inputs_(std::move(inputs)), outputs_(std::move(outputs)) {
-  if (inputs_.empty() || outputs_.empty()) fail("a model needs an input and an output");
-  for (const Symbol& input : inputs_)
+    : Layer(std::move(name)),
+      inputs_(std::make_shared<std::vector<Symbol>>(std::move(inputs))),
+      outputs_(std::move(outputs)) {
+  if (inputs_->empty() || outputs_.empty()) fail("a model needs an input and an output");
+  for (const Symbol& input : *inputs_)
     if (input.node().layer) fail("a model's input is what a layer gives, expected Input()");
   for (const Symbol::Node* node : nodes_behind(outputs_)) {
-    const bool given = std::any_of(inputs_.begin(), inputs_.end(), [&](const Symbol& s) { return &s.node() == node; });
+    const bool given = std::any_of(inputs_->begin(), inputs_->end(), [&](const Symbol& s) { return &s.node() == node; });
     if (!given && !node->layer) fail_of_input(*node);
     if (!given) order_.push_back(node);
   }
@@ -79,15 +94,15 @@ void Model::fail_of_input(const Symbol::Node& input) const {
   for (const Symbol::Node* node : nodes_behind(outputs_))
     for (const Symbol& from : node->from)
       if (&from.node() == &input) who = cat((*node->layer)->title(), " is called on ");
-  fail(who, input.name.empty() ? "the Input() " : cat("the Input() '", input.name, "' "), input.example.str(),
-       ", which is none of the model's ", inputs_.size(), " inputs");
+  fail(who, input.name.empty() ? "the Input() " : cat("the Input() '", input.name, "' "), input.example_text(),
+       ", which is none of the model's ", inputs_->size(), " inputs");
 }
 
 std::vector<std::string> Model::input_names() const {
   std::vector<std::string> names;
-  for (const Symbol& input : inputs_) {
+  for (const Symbol& input : *inputs_) {
     const std::string& given = input.node().name;
-    names.push_back(!given.empty() ? given : inputs_.size() == 1 ? "x" : cat("x_", names.size()));
+    names.push_back(!given.empty() ? given : inputs_->size() == 1 ? "x" : cat("x_", names.size()));
   }
   return names;
 }
@@ -100,10 +115,10 @@ std::vector<std::string> Model::output_names() const {
 
 Tensors Model::call_all(const Tensors& xs) {
   if (outputs_.empty()) return Layer::call_all(xs);
-  if (xs.size() != inputs_.size()) fail("model '", name(), "' has ", inputs_.size(), " inputs, given ", xs.size());
+  if (xs.size() != inputs_->size()) fail("model '", name(), "' has ", inputs_->size(), " inputs, given ", xs.size());
   std::map<const Symbol::Node*, Tensors> values;
   for (size_t i = 0; i < xs.size(); ++i) {
-    values[&inputs_[i].node()] = {as_input(i, xs[i])};
+    values[&(*inputs_)[i].node()] = {as_input(i, xs[i])};
   }
   const auto value_of = [&](const Symbol& s) {
     const Tensors& all = values.at(&s.node());
@@ -129,11 +144,35 @@ std::shared_ptr<ObjectNames> Model::home() const {
 }
 
 Tensor Model::as_input(size_t i, Tensor x) const {
-  const Type& example = inputs_[i].node().example;
-  if (!fits(example.shape, x.shape()))
-    fail("model '", name(), "': input ", i, " is ", x.type().str(), ", expected a batch of ", example.str());
+  const Symbol::Node& input = (*inputs_)[i].node();
+  const Type& example = input.example;
+  if (!fits(input, x.shape()))
+    fail("model '", name(), "': input ", i, " is ", x.type().str(), ", expected a batch of ", input.example_text());
   if (x.dtype() == example.dtype) return x;
   return cast(x, is_float(example.dtype) ? x.graph()->compute_dtype : example.dtype);
+}
+
+// How many layers were added, one by one, to it and to the models that it has in it.
+size_t Model::count_added() const {
+  size_t count = 0;
+  const auto take = [&](const AnyLayer& layer) {
+    if (const auto* part = dynamic_cast<const Model*>(&*layer)) count += part->count_added();
+  };
+  for (const Symbol::Node* node : order_) take(*node->layer);
+  if (!added()) return count;
+  for (const AnyLayer& layer : *added()) take(layer);
+  return count + added()->size();
+}
+
+// Whether it is that layer, or has it in it.
+bool Model::has_part(const Layer& layer) const {
+  const auto has = [&](const AnyLayer& there) {
+    const auto* part = dynamic_cast<const Model*>(&*there);
+    return part && part->has_part(layer);
+  };
+  if (is(layer)) return true;
+  if (std::any_of(order_.begin(), order_.end(), [&](const Symbol::Node* node) { return has(*node->layer); })) return true;
+  return added() && std::any_of(added()->begin(), added()->end(), has);
 }
 
 AnyLayer Model::kept() const {
@@ -152,32 +191,34 @@ Sequential::Sequential(std::initializer_list<AnyLayer> layers, std::string name)
 
 void Sequential::add(AnyLayer layer) {
   const auto* input = dynamic_cast<const InputLayer*>(&*layer);
-  if (!input) return layers_.push_back(std::move(layer));
-  if (!layers_.empty() || has_inputs()) fail("Input() has its place at the beginning of a model");
+  const auto* part = dynamic_cast<const Model*>(&*layer);
+  if (part && part->has_part(*this)) fail("model '", part->name(), "' is added to itself, or to a model that it has in it");
+  if (!input) return layers_->push_back(std::move(layer));
+  if (!layers_->empty() || has_inputs()) fail("Input() has its place at the beginning of a model");
   set_input(input->input());
 }
 
 // The outputs of the last layer; a model there has names of its own.
 std::vector<std::string> Sequential::output_names() const {
-  if (layers_.empty()) return {};
-  const auto* last = dynamic_cast<const Model*>(&*layers_.back());
+  if (layers_->empty()) return {};
+  const auto* last = dynamic_cast<const Model*>(&*layers_->back());
   const std::vector<std::string> inner = last ? last->output_names() : std::vector<std::string>();
-  return inner.empty() ? std::vector<std::string>{layers_.back()->name()} : inner;
+  return inner.empty() ? std::vector<std::string>{layers_->back()->name()} : inner;
 }
 
 std::shared_ptr<ObjectNames> Sequential::home() const {
   std::shared_ptr<ObjectNames> found = Model::home();
-  for (size_t i = 0; !found && i < layers_.size(); ++i) found = layers_[i]->home();
+  for (size_t i = 0; !found && i < layers_->size(); ++i) found = (*layers_)[i]->home();
   return found;
 }
 
 Tensors Sequential::call_all(const Tensors& xs) {
-  if (layers_.empty()) fail("model '", name(), "' has no layers");
+  if (layers_->empty()) fail("model '", name(), "' has no layers");
   Tensors values = xs;
   if (has_inputs() && xs.size() == 1) values = {as_input(0, xs[0])};
   for (Tensor& x : values)  // pixels; as Keras does
     if (x.dtype() == DType::kU8) x = cast(x, x.graph()->compute_dtype);
-  for (const AnyLayer& layer : layers_) values = layer->all(values);
+  for (const AnyLayer& layer : *layers_) values = layer->all(values);
   return values;
 }
 

@@ -230,6 +230,12 @@ void Layer::note_examples(const Tensors& xs) {
 
 const std::vector<Type>& Layer::examples() const { return identity_->examples; }
 std::shared_ptr<ObjectNames> Layer::home() const { return identity_->home; }
+void Layer::set_variable(std::string_view variable, const Array& value) const {
+  for (const auto& [store, names] : identity_->variables)
+    if (const std::shared_ptr<const ObjectNames> there = store.lock())
+      for (const std::string& name : names)
+        if (name.ends_with(cat("/", variable))) std::const_pointer_cast<ObjectNames>(there)->set_variable(name, value);
+}
 void Layer::begin_with(std::shared_ptr<LoadedTensors> values) { identity_->values = std::move(values); }
 
 Tensors Layer::variables() const {

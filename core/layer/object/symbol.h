@@ -1,6 +1,7 @@
 // The inside of a Symbol.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,8 +15,11 @@ struct Symbol::Node {
   uint64_t number;  // in the order in which they were made
   std::optional<AnyLayer> layer;
   std::vector<Symbol> from;
-  Type example = {};  // of an input
+  Type example = {};  // of an input; 0 where it has any size
   std::string name = {};
+  std::vector<int> any_size = {};  // such axes of the example
+  bool is_any(int axis) const { return std::find(any_size.begin(), any_size.end(), axis) != any_size.end(); }
+  std::string example_text() const;  // "i32[?]"
 };
 
 // The place of an Input() in a Sequential: it takes a batch of such examples and gives it as it is.

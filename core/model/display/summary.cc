@@ -49,7 +49,7 @@ class ModelSummary {
 
   void add_functional(const Model& model, int level, SummaryTable* out) {
     const auto key_of = [&](const Node& node) { return node.layer ? (*node.layer)->name() : input_name(model, node); };
-    const ModelOrder order = order_of(model.inputs_, model.outputs_, key_of);
+    const ModelOrder order = order_of(*model.inputs_, model.outputs_, key_of);
     if (level == 0) out->branching = order.branching;
     for (const OrderedLayer& layer : order.layers) {
       const std::string connected = level == 0 ? connections(model, order, layer) : "-";
@@ -57,6 +57,7 @@ class ModelSummary {
         add_layer(**first.layer, model, level, connected, out);
       } else {
         std::vector<int64_t> shape = first.example.shape.vec();
+        for (const int axis : first.any_size) shape[static_cast<size_t>(axis)] = kUnknownSize;
         shape.insert(shape.begin(), kUnknownSize);
         out->rows.push_back({indented(layer.key, level), "InputLayer", {shape}, 0, "-", '-'});
       }
@@ -120,7 +121,7 @@ class ModelSummary {
   static std::string input_name(const Model& model, const Node& node) {
     if (!node.name.empty()) return node.name;
     size_t number = 0;
-    for (const Symbol& input : model.inputs_) {
+    for (const Symbol& input : *model.inputs_) {
       if (&input.node() == &node) break;
       number += input.node().name.empty();
     }

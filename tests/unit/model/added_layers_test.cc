@@ -64,5 +64,39 @@ TEST(AddedLayers, LeaveWhatTheOptimizerKept) {
   EXPECT_EQ(model.strategy().read("global_step").item(), 3);
 }
 
+// A model and its copies are one, and so is what another model has of it.
+TEST(AddedLayers, AreInAllCopies) {
+  for (const bool with_input : {false, true}) {
+    Sequential model = trained(with_input, SGD(0.1)), copy = model;
+    copy.add(gives_one());
+    EXPECT_EQ(model.predict(four_rows())[0].to<float>(), std::vector<float>(4, 1.0f));
+    EXPECT_EQ(model.layers().size(), copy.layers().size());
+  }
+  Sequential empty, other = empty;
+  other.add(Input({4}));
+  other.add(gives_one());
+  empty.compile({.strategy = Strategy("cpu")});
+  EXPECT_EQ(empty.weights(), (std::vector<std::string>{"one/kernel", "one/bias"}));
+}
+
+TEST(AddedLayers, AreInTheModelsAround) {
+  Sequential part({Dense(1)});
+  const Symbol x = Input({4});
+  Model around({x}, {part(x)});
+  Sequential outermost({around});
+  for (Model* model : {&around, static_cast<Model*>(&outermost)}) {
+    model->compile({.loss = "mse", .strategy = Strategy("cpu")});
+    model->predict(four_rows());
+    model->evaluate(four_rows(), four_targets(), {.verbose = Verbose::kSilent});
+  }
+  part.add(gives_one());
+  for (Model* model : {&around, static_cast<Model*>(&outermost)}) {
+    EXPECT_EQ(model->predict(four_rows())[0].to<float>(), std::vector<float>(4, 1.0f));
+    EXPECT_NEAR(model->evaluate(four_rows(), four_targets(), {.verbose = Verbose::kSilent})["loss"], 2.25, kTolerance);
+  }
+  EXPECT_NE(message_of([&] { part.add(outermost); }).find("is added to itself, or to a model that it has in it"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tenon

@@ -225,5 +225,37 @@ TEST(Targets, WithClassWeightsInTurnAreTracedOnceForEach) {
   EXPECT_EQ(traces, 2);
 }
 
+// Weights 1, 2, 1, 2, .. of p, and 1 or 3 each of q: the losses of targets 2 and 3 are 4 * 1.5 and 9 * 3.
+TEST(Targets, OfEachOutputHaveWeightsOfTheirOwn) {
+  const auto constant = [](float v) { return Array(std::vector<float>(kExamples, v), {kExamples, 1}); };
+  std::vector<float> ones_and_twos;
+  for (int64_t i = 0; i < kExamples; ++i) ones_and_twos.push_back(i % 2 ? 2.0f : 1.0f);
+  const Array w(ones_and_twos), threes(std::vector<float>(kExamples, 3.0f));
+  const std::vector<Array> targets{constant(2), constant(3)};
+  const auto losses = [&](const Examples& weights, const Examples& y) {
+    Model model = of_two_outputs();
+    model.compile({.optimizer = SGD(0), .loss = "mse", .weighted_metrics = {"mae", "mae"}, .strategy = Strategy("cpu")});
+    const Logs once = model.evaluate(FitData{first_input(), y, weights}, {.verbose = Verbose::kSilent});
+    const History h = model.fit(FitData{first_input(), y, weights}, epochs(1));
+    EXPECT_NEAR(h["loss"][0], once.at("loss"), kTolerance);
+    EXPECT_NEAR(model.test_on_batch(first_input(), y, weights).at("loss"), once.at("loss"), kTolerance);
+    return std::pair(once.at("p_loss"), once.at("q_loss"));
+  };
+  const auto expect = [&](const Examples& weights, double p, double q) {
+    for (const Examples& y : {Examples(targets), Examples(Arrays{{"p", targets[0]}, {"q", targets[1]}})}) {
+      const auto found = losses(weights, y);
+      EXPECT_NEAR(found.first, p, kTolerance);
+      EXPECT_NEAR(found.second, q, kTolerance);
+    }
+  };
+  expect(w, 6, 13.5);
+  expect(std::vector<Array>{w, threes}, 6, 27);
+  expect(std::vector<Array>{Array(), threes}, 4, 27);
+  expect(Arrays{{"q", threes}}, 4, 27);
+  expect(Arrays{{"q", threes}, {"p", w}}, 6, 27);
+  EXPECT_EQ(message_of([&] { losses(Arrays{{"r", threes}}, targets); }),
+            "the feature 'sample_weight_r' is of no output of the model; its outputs are p, q, numbers 0 to 1");
+}
+
 }  // namespace
 }  // namespace tenon

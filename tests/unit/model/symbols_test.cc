@@ -5,6 +5,7 @@
 
 #include "tenon/layer_classes.h"
 #include "tenon/recurrent.h"
+#include "unit/step/step_testing.h"
 
 namespace tenon {
 namespace {
@@ -169,6 +170,26 @@ TEST(TimeDistributed, OfAnotherHasTheNamesOfBoth) {
       {Input({4, 5, 3}), TimeDistributed(AnyLayer(TimeDistributed(Dense({.units = 2, .use_bias = false}))))});
   model.compile({.strategy = Strategy("cpu")});
   EXPECT_EQ(model.weights(), std::vector<std::string>{"time_distributed/time_distributed/dense/kernel"});
+}
+
+// The mean of embeddings over steps: of a table 0, 2, 4, .. that of the tokens, doubled.
+TEST(Symbols, TakeInputsOfAnySize) {
+  const Initializer table = values_initializer({0, 2, 4, 6, 8});
+  const Symbol words = Input({kAnySize}, DType::kI32, "words");
+  const Symbol read = GlobalAveragePooling1D()(
+      Embedding({.input_dim = 5, .output_dim = 1, .embeddings_initializer = table})(words));
+  Model model({words}, {Dense({.units = 1, .use_bias = false, .kernel_initializer = ones()})(read)});
+  model.compile({.optimizer = SGD(0), .loss = "mse", .strategy = Strategy("cpu")});
+  EXPECT_TRUE(model.weights().empty());
+  EXPECT_EQ(model.predict(Array(std::vector<int32_t>{1, 2, 3, 4}, {2, 2}))[0].to<float>(), (std::vector<float>{3, 7}));
+  EXPECT_EQ(model.predict(Array(std::vector<int32_t>{1, 2, 3, 4, 0, 2}, {2, 3}))[0].to<float>(),
+            (std::vector<float>{4, 4}));
+  EXPECT_EQ(model.train_on_batch(Array(std::vector<int32_t>{4}, {1, 1}), Array({6.0f}, {1, 1})).at("loss"), 4);
+  EXPECT_EQ(model.weights(), (std::vector<std::string>{"embedding/embeddings", "dense/kernel"}));
+  EXPECT_EQ(message_of([&] { model.predict(Array(std::vector<int32_t>{1}, {1})); }).find("input 0 is i32[1], expected a "
+                                                                                        "batch of i32[?]") !=
+                std::string::npos,
+            true);
 }
 
 }  // namespace

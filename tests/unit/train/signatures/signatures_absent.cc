@@ -15,7 +15,6 @@ constexpr const char* kBuilt = "no model comes with the library: models_test bui
 
 const Reasons& absent_rows() {
   static const Reasons all{
-      {"layers.Attention", "multi_head_attention, and the op attention(), do it"},
       {"layers.InputLayer", "Input() makes symbols; nothing needs a layer of them"},
       {"utils.Progbar", "fit draws it"},
       {"utils.image_dataset_from_directory", kDatasets},
@@ -73,7 +72,6 @@ const Reasons& absent_arguments() {
       {"input_fn", kCall},
       {"sample_weight", kCall},
       {"class_weight", kCall},
-      {"hooks", "evaluation and prediction take none"},
       {"saving_listeners", "RunEvents::on_checkpoint is told"},
       {"use_cudnn", "backends choose their kernels"},
       {"flash_attention", "backends choose their kernels"},
@@ -93,7 +91,6 @@ const Reasons& absent_arguments() {
       {"layers.BatchNormalization.renorm", kRenorm},
       {"layers.BatchNormalization.renorm_clipping", kRenorm},
       {"layers.BatchNormalization.renorm_momentum", kRenorm},
-      {"layers.BatchNormalization.synchronized", "moments are those of each unit, as of Keras's default"},
       {"layers.Bidirectional.backward_layer", "the second layer of a constructor of its own"},
       {"layers.Bidirectional.weights", kFirst},
       {"layers.CategoryEncoding.sparse", kDense},
