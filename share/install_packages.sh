@@ -30,6 +30,8 @@ packages_of() {
     check)
       # OpenCL on the CPU: what opencl-gpu is tested on
       echo pocl-opencl-icd
+      # network namespaces as hosts, and how MPI reaches them
+      echo iproute2 openssh-server openssh-client
       # what makes the tables of peers
       echo python3
       ;;
