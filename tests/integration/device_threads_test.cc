@@ -106,7 +106,7 @@ TEST(Threads, DoNotChangeSoftmaxAttentionAndCells) {
   const AttentionOptions o{.scale = 0.2, .causal = true, .rate = 0.1, .stream = 3};
   expect_same_bits({f32({3, 65, 4, 24}, 1), f32({3, 67, 2, 24}, 2), f32({3, 67, 2, 24}, 3), i64(4), i64(5)},
                    [=](const Tensors& x) {
-                     const Attention a = attention(x[0], x[1], x[2], {}, x[3], x[4], o);
+                     const Attended a = attention(x[0], x[1], x[2], {}, x[3], x[4], o);
                      const AttentionGrad g = attention_grad(a.y, x[0], x[1], x[2], {}, x[3], x[4], a.y, a.lse, o);
                      return Tensors{a.y, a.lse, g.dq, g.dk, g.dv};
                    });

@@ -40,7 +40,7 @@ Tensors optional_operands(const Problem& p, const Tensors& x) {
 Build attend(const Problem& p) {
   return [p](const Tensors& x) {
     const Tensors o = optional_operands(p, x);
-    const Attention a = attention(x[0], x[1], x[2], o[0], o[1], o[2], p.options());
+    const Attended a = attention(x[0], x[1], x[2], o[0], o[1], o[2], p.options());
     return Tensors{a.y, a.lse};
   };
 }

@@ -139,7 +139,7 @@ TEST(Bounded, AttentionSeesTheStepsThatAreThere) {
   for (const bool causal : {false, true}) {
     const auto net = [&](const Tensors& in) {
       const Tensor bias = in.size() > 3 ? in[3] : Tensor();
-      const Attention a = attention(in[0], in[1], in[2], bias, {}, {}, {.scale = 0.5, .causal = causal});
+      const Attended a = attention(in[0], in[1], in[2], bias, {}, {}, {.scale = 0.5, .causal = causal});
       Tensors by{in[0], in[1], in[2]};
       if (bias) by.push_back(bias);
       Tensors out = trained(reduce_mean(square(a.y) * a.y), by);
