@@ -392,7 +392,7 @@ TEST(EstimatorCallbacks, KerasRateCallbacksTrainAnEstimatorsModel) {
   LambdaCallback see({.on_epoch_end = [&](TrainingRun&, int, Logs& logs) {
     rates.push_back(logs.at("learning_rate")), losses.push_back(logs.at("val_loss"));
   }});
-  const auto schedule = LearningRateScheduler([](int epoch) { return epoch == 0 ? 0.1 : 0.05; });
+  auto schedule = LearningRateScheduler([](int epoch) { return epoch == 0 ? 0.1 : 0.05; });
   check(train_and_evaluate(estimator,
                            {.input = two_points(), .max_steps = 2, .steps_between_evals = 1, .hooks = {schedule, see}},
                            {.input = two_points(false)})
@@ -407,7 +407,7 @@ TEST(EstimatorCallbacks, KerasRateCallbacksTrainAnEstimatorsModel) {
   Estimator plateau(fixed_rate, cpu(other.path()));
   std::vector<double> next;
   LambdaCallback note({.on_epoch_end = [&](TrainingRun& run, int, Logs&) { next.push_back(run.learning_rate()); }});
-  const auto reduce =
+  auto reduce =
       ReduceLROnPlateau({.monitor = "val_loss", .factor = 0.5, .patience = 1, .min_delta = 1e9});
   check(train_and_evaluate(
             plateau,

@@ -51,7 +51,7 @@ Ours fitting() {
           TENON_OR_NONE(o, validation_steps),
           TENON_OR_NONE(o, validation_batch_size),
           TENON_FIELD(o, validation_freq),
-          {"sample_weight", none(FitData().sample_weight().elements() == 0)}};
+          {"sample_weight", none(FitData().sample_weight().empty())}};
 }
 
 template <class Options>
@@ -159,7 +159,7 @@ Table model() {
           {"fit", fitting()},
           {"evaluate",
            passing(EvaluateOptions()) + Ours{TENON_FIELD(EvaluateOptions(), verbose),
-                                             {"sample_weight", none(FitData().sample_weight().elements() == 0)}}},
+                                             {"sample_weight", none(FitData().sample_weight().empty())}}},
           {"predict",
            passing(PredictOptions()) + Ours{{"verbose", deviates("silent: a program prints what it predicts itself")}}},
           {"train_on_batch", {}},
