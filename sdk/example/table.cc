@@ -84,6 +84,6 @@ TENON_DECLARE_BACKEND
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   constexpr uint32_t kMostUnits = 64;  // --device example:units=N, to try replicas
   static const tenon::plugin::HostBackend backend{"example", "1.0", "Example", TENON_CPU, example::fill_table, false,
-                                                  kMostUnits};
+                                                  kMostUnits, nullptr, nullptr, true};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

@@ -72,7 +72,7 @@ Compiled plan_nodes(Device& device, const tenon_graph& graph, const tenon_option
   Compiled out;
   const Backend& backend = device.backend;
   const Env env = make_env(device, options);
-  const PreparedGraph prepared(graph, backend.table, device.units, backend.rewrite, env);
+  const PreparedGraph prepared(graph, backend.table, {device.units, backend.unites_units}, backend.rewrite, env);
   Plan made = make_plan(prepared.view(), backend.table, env);
   out.program->description = PlanDescription(prepared, made);
   made.memory = {};

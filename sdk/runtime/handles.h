@@ -33,6 +33,7 @@ struct Backend {
   std::function<std::vector<tenon_unit>(const std::string& spec)> enumerate;
   std::function<std::unique_ptr<Device>(const std::string& spec, const std::vector<uint32_t>& units)> open;
   Rewritten (*rewrite)(const GraphView& graph, const Env& env) = nullptr;
+  bool unites_units = false;                    // HostBackend::unites_units
   const InlineBackend* whole_graphs = nullptr;  // takes them in the place of table and rewrite
 };
 

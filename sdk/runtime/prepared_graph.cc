@@ -7,11 +7,11 @@
 
 namespace tenon::plugin {
 
-PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table, uint32_t units, Rewriter rewrite,
+PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table, Units units, Rewriter rewrite,
                              const Env& env)
     : given_(graph), spread_(graph), view_(graph) {
   for (uint32_t i = 0; i < view_.n_nodes(); ++i) origins_.push_back({i, 0});
-  if (units > 1) unroll(units);
+  if (units.count > 1) unroll(table, units);
   cost_ = cost_of(view_);
   spread_ = view_;
   spread_origins_ = origins_;
@@ -23,9 +23,14 @@ PreparedGraph::PreparedGraph(const tenon_graph& graph, const KernelTable& table,
   view_ = GraphView(*rewritten_.graph.graph());
 }
 
-void PreparedGraph::unroll(uint32_t units) {
-  // Each unit computes what it would alone, so that units of one process have the bits of as many processes.
-  unrolled_ = unroll_replicas(view_, units, {.merge = false});
+void PreparedGraph::unroll(const KernelTable& table, Units units) {
+  const auto takes = [&](const GraphView& graph) {
+    std::vector<bool> taken;
+    for (uint32_t i = 0; i < graph.n_nodes(); ++i)
+      taken.push_back(answer_of(graph.node(i), table).answer == TENON_TAKE);
+    return taken;
+  };
+  unrolled_ = unroll_replicas(view_, units.count, {units.united, takes});
   origins_ = unrolled_.origins;
   view_ = GraphView(*unrolled_.graph.graph());
 }

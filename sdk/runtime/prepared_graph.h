@@ -16,8 +16,12 @@ class PreparedGraph {
   using Origins = std::vector<UnrolledGraph::Origin>;
   using Rewriter = Rewritten (*)(const GraphView& graph, const Env& env);
 
+  struct Units {
+    uint32_t count;
+    bool united;  // HostBackend::unites_units
+  };
   // `rewrite` may be NULL.
-  PreparedGraph(const tenon_graph& graph, const KernelTable& table, uint32_t units, Rewriter rewrite, const Env& env);
+  PreparedGraph(const tenon_graph& graph, const KernelTable& table, Units units, Rewriter rewrite, const Env& env);
   PreparedGraph(const PreparedGraph&) = delete;
   PreparedGraph& operator=(const PreparedGraph&) = delete;
 
@@ -36,7 +40,7 @@ class PreparedGraph {
   std::vector<NodeResult> node_results() const;
 
  private:
-  void unroll(uint32_t units);
+  void unroll(const KernelTable& table, Units units);
   bool is_given_op(uint32_t node) const {
     return spread_.node(node).op() == given_.node(spread_origins_[node].node).op();
   }

@@ -60,6 +60,7 @@ tenon_status init_host_backend(const HostBackend& config, const tenon_host* host
   return guarded([&] {
     auto backend = std::make_unique<Backend>();
     backend->rewrite = config.rewrite;
+    backend->unites_units = config.unites_units;
     backend->enumerate = [&config](const std::string& spec) { return host_units(config, spec); };
     backend->open = [&config, self = backend.get()](const std::string&, const std::vector<uint32_t>& units) {
       return open_host(*self, config, units.size());
