@@ -32,7 +32,8 @@ void read_part(const Flags& flags, ConvertOptions& options) {
     throw UsageError{"--part is '" + text + "', expected I/N, 0/N to N-1/N"};
   if (options.merge) throw UsageError{"--part and --merge exclude each other"};
   if (process_count() > 1)
-    throw UsageError{format("--part is for a process alone, these are %d, which share the work without it", process_count())};
+    throw UsageError{
+        format("--part is for a process alone, these are %d, which share the work without it", process_count())};
 }
 
 void common(const Flags& flags, ConvertOptions& options) {
@@ -291,8 +292,10 @@ void declare_convert(Flags& flags, const std::vector<std::string>& words) {
 }
 
 std::string convert_details() {
-  return "`mpirun -n N tenon convert ..` shares the work among N processes; without a launcher, --part I/N makes one part of it, and\n"
-         "--merge puts all together. The files are those of one process. What was killed goes on when the same is run again.\n";
+  return "`mpirun -n N tenon convert ..` shares the work among N processes; without a launcher, --part I/N makes one "
+         "part of it, and\n"
+         "--merge puts all together. The files are those of one process. What was killed goes on when the same is run "
+         "again.\n";
 }
 
 void print_json(const Kind& kind, const ConvertSummary& summary, const std::string& output) {

@@ -111,36 +111,40 @@ for kind in idx images translation answers text; do
   fi
 done
 
-# Killed at some moment, and run again by another number of processes; once also under a name that is there already.
-kill_one() { # SECONDS N
-  together "$2" "${command[@]}" >"$work/out" 2>&1 &
+# Killed once so many units are finished, and run again by another number of processes.
+kill_one() { # UNITS OUTPUT
+  mpirun -q -n 2 --bind-to none "$tenon" "${command[@]}" >"$work/out" 2>&1 &
   local launcher=$! found
-  perl -e 'select(undef, undef, undef, $ARGV[0])' "$1"
-  found=$(pgrep -P "$launcher" -x tenon | shuf -n 1 --random-source=<(yes))
+  while kill -0 $launcher 2>/dev/null && [ "$(find "$2/.tenon-parts" -name '*.done' 2>/dev/null | wc -l)" -lt "$1" ]; do :; done
+  found=$(pgrep -P $launcher -x tenon | sed -n "$((1 + $1 % 2))p")
   [ -z "$found" ] || kill -9 "$found" 2>/dev/null
-  wait "$launcher" && return 1
+  wait $launcher && return 1
   [ -n "$found" ]
 }
 for kind in images translation; do
   convert "$work/one"
-  rm -rf "$work/one"
   work_on "$kind" "$tenon" "${command[@]}"
   expected=$(contents "$work/one") expected_counts=$(counts "$work/out")
+  rm -rf "$work/one"
   kills=0
-  for moment in 0.15 0.3 0.45 0.6; do
+  for units in 1 2 5 8; do
     convert "$work/killed"
-    kill_one $moment 2 && kills=$((kills + 1))
+    kill_one $units "$work/killed" && kills=$((kills + 1))
     [ ! -e "$work/killed/info.json" ] || rm -rf "$work/killed"  # it was too late
     [ -z "$(find "$work/killed" -maxdepth 1 -type f ! -name '.*' 2>/dev/null)" ] || complain "$kind: a kill left $(ls -A "$work/killed")"
     work_on "$kind, after a kill" together 3 "${command[@]}"
-    same "$kind, killed after $moment s" "$work/killed"
+    same "$kind, killed with $units done" "$work/killed"
   done
+  [ $kills -gt 0 ] || complain "$kind: no kill came in time"
   echo "$kind: $kills kills"
 done
 # A part that is killed leaves what it has made; so does one that is asked to end. One process goes on with them as well.
 kind=images
 convert "$work/parts"
 work_on 'part' "$tenon" "${command[@]}" --part 0/2
+rm -rf "$work/one"
+work_on 'images' "$tenon" "${command[@]/parts/one}"
+expected=$(contents "$work/one") expected_counts=$(counts "$work/out")
 first=$(find "$work/parts/.tenon-parts" -name 'train-00000-of-*' ! -name '*.done' -printf '%i %T@')
 work_on 'merge' "$tenon" "${command[@]}"
 [ "$(find "$work/parts" -name 'train-00000-of-*' -printf '%i %T@')" = "$first" ] || complain 'a part was made again'

@@ -174,7 +174,8 @@ std::optional<std::vector<std::string>> link_others(const std::string& directory
   const std::string staging = name_of(to);
   std::vector<std::string> linked;
   for (const std::string& name : from.names()) {
-    if (name == staging || name == kParts || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to))) continue;
+    if (name == staging || name == kParts || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to)))
+      continue;
     const std::string path = cat(to, "/", name);
     if (::link(cat(directory, "/", name).c_str(), path.c_str()) != 0) {
       for (const std::string& made : linked) (void)::unlink(made.c_str());

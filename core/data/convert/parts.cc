@@ -130,7 +130,9 @@ std::string JobText::text() const { return cat(text_, "files ", files_, "\n"); }
 
 void add_counts(const ConvertSummary::Split& more, ConvertSummary::Split* to) {
   to->records += more.records, to->bytes += more.bytes, to->shortened += more.shortened;
-  for (const ConvertSummary::LeftOut& l : more.left_out) to->leave_out(l.why, [&] { return l.first; }, l.count);
+  for (const ConvertSummary::LeftOut& l : more.left_out)
+    to->leave_out(
+        l.why, [&] { return l.first; }, l.count);
 }
 
 bool Parts::are_in(const std::string& output) { return static_cast<bool>(OpenDirectory(cat(output, "/", kParts))); }

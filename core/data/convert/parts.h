@@ -96,8 +96,7 @@ class Parts {
   void remove();
 
  private:
-  explicit Parts(const ConvertOptions& options)
-      : options_(options), directory_(options.output + "/" + kParts) {}
+  explicit Parts(const ConvertOptions& options) : options_(options), directory_(options.output + "/" + kParts) {}
   Status open_locks();
   Status lead(const std::string& job);
   Status take_part(const std::string& job);

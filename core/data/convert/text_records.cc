@@ -141,7 +141,8 @@ Result<ConvertSummary::Split> SplitWriter::write_unit(const std::string& name) {
   return out;
 }
 
-Status SplitWriter::take_units(const std::vector<std::string>& names, const std::vector<ConvertSummary::Split>& counts) {
+Status SplitWriter::take_units(const std::vector<std::string>& names,
+                               const std::vector<ConvertSummary::Split>& counts) {
   for (size_t unit = 0; unit < names.size(); ++unit) {
     unit_begins_.push_back(split_.records);
     add_counts(counts[unit], &split_);

@@ -98,9 +98,9 @@ class TextUnits {
   OutputSet& output_;
   SplitWriter* splits_[2];
   int64_t units_ = 0;
-  int blocks_ = 0;       // of this unit
-  size_t bytes_ = 0;     // of this unit
-  bool makes_ = false;   // it is this process's
+  int blocks_ = 0;      // of this unit
+  size_t bytes_ = 0;    // of this unit
+  bool makes_ = false;  // it is this process's
 };
 
 // Writes the splits, the vocabulary and info.json, {"kind": .., "vocab_file", "vocab_size", numbers.., "train": ..}, and shows them all; of

@@ -160,10 +160,10 @@ void OutputSet::add_file(const std::string& name, ConvertSummary::Split* split) 
 
 Status OutputSet::failed(const Status& error) {
   if (error.ok() || !parts_ || is_part() || error.code() != Code::kInvalid) return error;
-  if (generation_)
+  if (process_count() == 1)
     parts_->remove();
   else
-    parts_->give_up();
+    parts_->give_up();  // others may be at them
   return error;
 }
 

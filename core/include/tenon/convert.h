@@ -14,7 +14,7 @@
 // the output directory, and no more, make a part each: options.part of options.parts, with no order between them, again after a
 // failure; then one without these options makes what is left and shows all. The files are those of one process. Either way, finished ones
 // wait in OUTPUT/.tenon-parts, and the next call with the same options and input, by any number of processes, goes on with them. A
-// conversion with others is refused there until then, unless it overwrites. convert_lines is done by process 0, and has no parts.
+// conversion with others is refused there until then, unless it overwrites, or those failed because of their input. convert_lines is done by process 0, and has no parts.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;
