@@ -188,5 +188,5 @@ exec 9<&-
 work_on 'in the place of parts' together 2 "${command[@]}" --overwrite
 expected_counts=$(counts "$work/out")
 same 'in the place of parts' "$work/parts"
-refused 1 'have not met' env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 TENON_TRANSPORT=none "$tenon" "${command[@]}"
+refused 1 'that mpirun started: no transport/' env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 TENON_TRANSPORT=none "$tenon" "${command[@]}"
 finish
