@@ -1,9 +1,11 @@
 // tenon convert idx | images | translation | summaries | answers: data to TFRecord files, ahead of training.
 #include <algorithm>
+#include <charconv>
 
 #include "command.h"
 #include "process.h"
 #include "tenon/convert.h"
+#include "tenon/processes.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -18,11 +20,29 @@ struct Kind {
   std::vector<const char*> left_out;  // why a row or a pair may be: keys of the JSON object
 };
 
+// "I/N"
+void read_part(const Flags& flags, ConvertOptions& options) {
+  const std::string& text = flags.text("part");
+  if (text.empty()) return;
+  const char* const end = text.data() + text.size();
+  const auto part = std::from_chars(text.data(), end, options.part);
+  const bool slash = part.ec == std::errc() && part.ptr != end && *part.ptr == '/';
+  const auto parts = std::from_chars(slash ? part.ptr + 1 : end, end, options.parts);
+  if (!slash || parts.ec != std::errc() || parts.ptr != end || options.part < 0 || options.part >= options.parts)
+    throw UsageError{"--part is '" + text + "', expected I/N, 0/N to N-1/N"};
+  if (options.merge) throw UsageError{"--part and --merge exclude each other"};
+  if (process_count() > 1)
+    throw UsageError{
+        format("--part is for a process alone, these are %d, which share the work without it", process_count())};
+}
+
 void common(const Flags& flags, ConvertOptions& options) {
   options.output = flags.required("output");
   options.seed = static_cast<uint64_t>(flags.integer("seed"));
   options.overwrite = flags.boolean("overwrite");
   options.interrupted = interrupted;
+  options.merge = flags.boolean("merge");
+  read_part(flags, options);
 }
 
 void declare_shard_bytes(Flags& flags) {
@@ -264,14 +284,24 @@ void declare_convert(Flags& flags, const std::vector<std::string>& words) {
   flags.text("output", "", "directory for the records; made when missing");
   flags.alias("output_dir", "output");
   flags.boolean("overwrite", false, "replace the records that are there already");
+  flags.text("part", "", "I/N: make only part I, 0 to N-1; for workers that share the output directory and no more");
+  flags.boolean("merge", false, "make what parts have left, and put all together");
   const Kind* named = kind_among(words);
   for (const Kind& kind : kConversions)
     if (!named || named == &kind) kind.declare(flags);
 }
 
+std::string convert_details() {
+  return "`mpirun -n N tenon convert ..` shares the work among N processes; without a launcher, --part I/N makes one "
+         "part of it, and\n"
+         "--merge puts all together. The files are those of one process. What was killed goes on when the same is run "
+         "again.\n";
+}
+
 void print_json(const Kind& kind, const ConvertSummary& summary, const std::string& output) {
   Json result("result");
   result.add("output", output);
+  if (!summary.complete) result.add("complete", false);
   if (summary.vocab_file.empty())
     result.add("classes", static_cast<int64_t>(summary.labels.size()));
   else
@@ -302,7 +332,9 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
       print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(),
             words_of(l.why).c_str(), l.first.c_str());
   }
-  if (summary.vocab_file.empty())
+  if (!summary.complete)
+    print("of a part; --merge puts all parts together in %s\n", output.c_str());
+  else if (summary.vocab_file.empty())
     print("%zu classes; records in %s\n", summary.labels.size(), output.c_str());
   else
     print("%s subtokens in %s; records in %s\n", with_commas(summary.vocab_size).c_str(), summary.vocab_file.c_str(),
@@ -314,6 +346,8 @@ int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   watch_interrupts();
   set_stdout(Stdout::kLog);
   const Kind& kind = *kind_among({name});
+  check(join_processes());
+  check(expect_same_in_processes("the arguments", name + " " + flags.given_text()));
   const ConvertSummary summary = kind.convert(flags);
   if (flags.boolean("json"))
     print_json(kind, summary, flags.text("output"));
@@ -334,6 +368,7 @@ const Command kConvert{"convert",
                        "Turns images and text into TFRecord files",
                        declare_convert,
                        run_convert,
-                       convert_usage};
+                       convert_usage,
+                       convert_details};
 
 }  // namespace tenon::runner

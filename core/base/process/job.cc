@@ -62,6 +62,8 @@ Status as_first_does(const std::function<Status()>& work) {
   return let ? let(work) : work();
 }
 
+bool processes_have_met() { return let_first.load() != nullptr; }
+
 void set_meeting(Meeting meeting) {
   ask_first = meeting.first_says;
   let_first = meeting.first_does;

@@ -23,6 +23,9 @@ bool as_first_says(bool value);
 // What one process does for all, as writing a file: process 0 does it, the others wait for it. Its status, in all of them.
 Status as_first_does(const std::function<Status()>& work);
 
+// Whether they have met.
+bool processes_have_met();
+
 // Set once they have met.
 struct Meeting {
   bool (*first_says)(bool value) = nullptr;

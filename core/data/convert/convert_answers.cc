@@ -78,8 +78,8 @@ class AnswerEncoder {
 // Encodes paragraphs by blocks, on all threads, and gives them to their splits in order.
 class AnswerConversion {
  public:
-  AnswerConversion(const ConvertAnswersOptions& options, const Subtokenizer& words, ThreadPool& pool)
-      : options_(options), encoder_(options, words), pool_(pool) {}
+  AnswerConversion(const ConvertAnswersOptions& options, const Subtokenizer& words, TextUnits& units, ThreadPool& pool)
+      : options_(options), encoder_(options, words), units_(units), pool_(pool) {}
 
   // `held_out`, if any, gets the paragraphs that are held out.
   Status encode(const std::vector<std::string>& files, SplitWriter& to, SplitWriter* held_out) {
@@ -97,6 +97,15 @@ class AnswerConversion {
 
  private:
   Status flush(const std::string& file, SplitWriter& to, SplitWriter* held_out) {
+    if (items_.empty()) return {};
+    TENON_ASSIGN(const bool makes, units_.begin_block(bytes_));
+    if (makes) TENON_TRY(make_records(file, to, held_out));
+    items_.clear();
+    bytes_ = 0;
+    return {};
+  }
+
+  Status make_records(const std::string& file, SplitWriter& to, SplitWriter* held_out) {
     for (const Status& made :
          for_each_item(&pool_, items_.size(), [&](size_t i) { return encoder_.encode(items_[i]); }))
       TENON_TRY(made);
@@ -106,13 +115,12 @@ class AnswerConversion {
         split.leave_out(why, [&, q = question] { return cat(file, ": ", item.passage.where, ".qas[", q, "]"); });
       for (const std::string& record : item.records) TENON_TRY(split.add(record));
     }
-    items_.clear();
-    bytes_ = 0;
     return {};
   }
 
   const ConvertAnswersOptions& options_;
   AnswerEncoder encoder_;
+  TextUnits& units_;
   ThreadPool& pool_;
   std::vector<PassageItem> items_;
   size_t bytes_ = 0;
@@ -141,10 +149,16 @@ Status check_answer_options(const ConvertAnswersOptions& o) {
   return check_text_options(o);
 }
 
+JobText job_of(const ConvertAnswersOptions& o) {
+  JobText job = text_job("answers", o);
+  job.add_files("train", o.train).add_files("dev", o.dev).add("doc_stride", o.doc_stride);
+  return job;
+}
+
 Result<ConvertSummary> convert_files(const ConvertAnswersOptions& options, ThreadPool& pool) {
   TENON_TRY(check_answer_options(options));
-  TENON_ASSIGN(OutputSet output, OutputSet::create(options));
-  TENON_ASSIGN(const Subtokenizer words, text_vocabulary(options, [&](TokenCounts& counts) -> Status {
+  TENON_ASSIGN(OutputSet output, OutputSet::create(options, [&] { return job_of(options); }));
+  TENON_ASSIGN(const Subtokenizer words, text_vocabulary(output, options, [&](TokenCounts& counts) -> Status {
                  for (const std::string& file : options.train) TENON_TRY(sample_file(file, options, counts));
                  return {};
                }));
@@ -152,11 +166,14 @@ Result<ConvertSummary> convert_files(const ConvertAnswersOptions& options, Threa
   summary.vocab_size = words.size();
   TENON_ASSIGN(summary.vocab_file, vocabulary_name(options, "answers", words));
   TENON_ASSIGN(SplitWriter train,
-               SplitWriter::create({"train", "train", "question", options.train_shards, true}, options));
-  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"validation", "validation", "question", 1, false}, options));
-  AnswerConversion conversion(options, words, pool);
-  TENON_TRY(conversion.encode(options.train, train, options.dev.empty() ? &dev : nullptr));
-  TENON_TRY(conversion.encode(options.dev, dev, nullptr));
+               SplitWriter::create({"train", "train", "question", options.train_shards, true}, output, options));
+  TENON_ASSIGN(SplitWriter dev,
+               SplitWriter::create({"validation", "validation", "question", 1, false}, output, options));
+  TextUnits units(output, train, dev);
+  AnswerConversion conversion(options, words, units, pool);
+  TENON_TRY(output.failed(conversion.encode(options.train, train, options.dev.empty() ? &dev : nullptr)));
+  TENON_TRY(output.failed(conversion.encode(options.dev, dev, nullptr)));
+  TENON_TRY(units.end());
   TENON_TRY(write_text_records(output, {&train, &dev}, words, "answers",
                                {{"max_length", options.max_length}, {"doc_stride", options.doc_stride}}, options,
                                &summary));

@@ -17,7 +17,7 @@ constexpr int64_t kIdxOverhead = 190;  // of the features beside the image
 struct Labelled {
   IdxArray images;  // [n, height, width] or [n, height, width, channels]
   IdxArray labels;  // [n]
-  std::string labels_path;
+  std::string images_path, labels_path;
 
   size_t count() const { return static_cast<size_t>(images.dims[0]); }
   int64_t height() const { return images.dims[1]; }
@@ -37,15 +37,15 @@ Result<std::string> find_idx(const std::string& directory, const std::string& na
 
 Result<Labelled> read_labelled(const std::string& directory, const std::string& prefix) {
   Labelled data;
-  TENON_ASSIGN(const std::string images_path, find_idx(directory, prefix + "-images-idx3-ubyte"));
+  TENON_ASSIGN(data.images_path, find_idx(directory, prefix + "-images-idx3-ubyte"));
   TENON_ASSIGN(data.labels_path, find_idx(directory, prefix + "-labels-idx1-ubyte"));
-  TENON_ASSIGN(data.images, read_idx(images_path));
+  TENON_ASSIGN(data.images, read_idx(data.images_path));
   TENON_ASSIGN(data.labels, read_idx(data.labels_path));
   const std::vector<int64_t>& dims = data.images.dims;
   if (dims.size() < 3 || std::find(dims.begin(), dims.end(), 0) != dims.end())
-    return invalid("'", images_path, "': expected images of n x height x width, found ", join(dims, "x"));
+    return invalid("'", data.images_path, "': expected images of n x height x width, found ", join(dims, "x"));
   if (data.channels() != 1 && data.channels() != 3)
-    return invalid("'", images_path, "': expected 1 or 3 channels, found ", data.channels());
+    return invalid("'", data.images_path, "': expected 1 or 3 channels, found ", data.channels());
   if (data.labels.dims.size() != 1 || data.labels.dims[0] != dims[0])
     return invalid("'", data.labels_path, "': expected ", dims[0], " labels, found ", join(data.labels.dims, "x"));
   return data;
@@ -85,14 +85,21 @@ void make_idx_record(const Labelled& data, size_t row, const std::vector<std::st
   builder.add_bytes("image/encoded", {reinterpret_cast<const char*>(data.images.data.data()) + row * bytes, bytes});
 }
 
-Status write_labelled(const Labelled& data, const std::vector<size_t>& order, const std::vector<std::string>& names,
-                      OutputSet& output, ThreadPool& pool, ConvertSummary::Split* split) {
-  SplitSource source{split->name, std::vector<int64_t>(order.size(), data.image_bytes() + kIdxOverhead), {}, false};
-  source.make = [&](size_t i, ExampleBuilder& builder) -> Status {
+SplitSource source_of(const std::string& name, const Labelled& data, const std::vector<size_t>& order,
+                      const std::vector<std::string>& names) {
+  const auto make = [&](size_t i, ExampleBuilder& builder) -> Status {
     make_idx_record(data, order[i], names, builder);
     return {};
   };
-  return output.write_split(source, pool, split);
+  return {name, std::vector<int64_t>(order.size(), data.image_bytes() + kIdxOverhead), make, false};
+}
+
+JobText job_of(const ConvertIdxOptions& options, const Labelled& train, const Labelled& validation,
+               const std::vector<std::string>& labels) {
+  JobText job("idx");
+  job.add("seed", options.seed).add("shard_bytes", options.shard_bytes).add("labels", join(labels, "\n"));
+  for (const Labelled* data : {&train, &validation}) job.add_file(data->images_path).add_file(data->labels_path);
+  return job;
 }
 
 }  // namespace
@@ -109,15 +116,18 @@ Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool&
   TENON_TRY(check_labels(train, summary.labels.size()));
   TENON_TRY(check_labels(validation, summary.labels.size()));
 
-  TENON_ASSIGN(OutputSet output, OutputSet::create(options));
+  TENON_ASSIGN(OutputSet output,
+               OutputSet::create(options, [&] { return job_of(options, train, validation, summary.labels); }));
   summary.splits.resize(2);
   summary.splits[0].name = "train";
   summary.splits[1].name = "validation";
   std::vector<size_t> in_order(validation.count());
   std::iota(in_order.begin(), in_order.end(), size_t{0});
-  TENON_TRY(
-      write_labelled(train, shuffled(train.count(), options.seed), summary.labels, output, pool, &summary.splits[0]));
-  TENON_TRY(write_labelled(validation, in_order, summary.labels, output, pool, &summary.splits[1]));
+  const std::vector<size_t> order = shuffled(train.count(), options.seed);
+  const SplitSource sources[] = {source_of("train", train, order, summary.labels),
+                                 source_of("validation", validation, in_order, summary.labels)};
+  TENON_TRY(output.write_splits(sources, pool, summary.splits));
+  summary.complete = !output.is_part();
   TENON_TRY(write_labels_and_info(
       output, summary,
       cat(", \"height\": ", train.height(), ", \"width\": ", train.width(), ", \"channels\": ", train.channels())));

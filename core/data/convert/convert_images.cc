@@ -113,17 +113,28 @@ Status make_image_record(const Row& row, const std::string& label, const Convert
   return {};
 }
 
-Status write_table(const Table& table, const std::vector<size_t>& order, const ConvertImagesOptions& options,
-                   const std::vector<std::string>& labels, OutputSet& output, ThreadPool& pool,
-                   ConvertSummary::Split* split) {
-  SplitSource source{split->name, {}, {}, options.skip_bad_images};
+SplitSource source_of(const std::string& name, const Table& table, const std::vector<size_t>& order,
+                      const ConvertImagesOptions& options, const std::vector<std::string>& labels) {
+  SplitSource source{name, {}, {}, options.skip_bad_images};
   for (const size_t row : order) source.bytes.push_back(table.rows[row].bytes);
   source.make = [&](size_t i, ExampleBuilder& builder) -> Status {
     const Row& row = table.rows[order[i]];
     const Status status = make_image_record(row, labels[row.label], options, builder);
     return status.ok() ? status : at_row(table, row, status);
   };
-  return output.write_split(source, pool, split);
+  return source;
+}
+
+JobText job_of(const ConvertImagesOptions& options, const std::vector<Table>& tables,
+               const std::vector<std::string>& labels) {
+  JobText job("images");
+  job.add("seed", options.seed).add("shard_bytes", options.shard_bytes).add("labels", join(labels, "\n"));
+  job.add("skip_bad", options.skip_bad_images).add("verify", options.verify).add("most", options.max_image_bytes);
+  for (const Table& table : tables) {
+    job.add_file(table.csv).add("rows", table.rows.size());
+    for (const Row& row : table.rows) job.add_file(row.path);
+  }
+  return job;
 }
 
 std::vector<size_t> order_of(const Table& table, bool training, uint64_t seed) {
@@ -152,10 +163,14 @@ Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, Threa
     tables.push_back(std::move(table));
   }
 
-  TENON_ASSIGN(OutputSet output, OutputSet::create(options));
+  TENON_ASSIGN(OutputSet output, OutputSet::create(options, [&] { return job_of(options, tables, summary.labels); }));
+  std::vector<std::vector<size_t>> orders;
+  for (size_t s = 0; s < tables.size(); ++s) orders.push_back(order_of(tables[s], s == 0, options.seed));
+  std::vector<SplitSource> sources;
   for (size_t s = 0; s < tables.size(); ++s)
-    TENON_TRY(write_table(tables[s], order_of(tables[s], s == 0, options.seed), options, summary.labels, output, pool,
-                          &summary.splits[s]));
+    sources.push_back(source_of(summary.splits[s].name, tables[s], orders[s], options, summary.labels));
+  TENON_TRY(output.write_splits(sources, pool, summary.splits));
+  summary.complete = !output.is_part();
   TENON_TRY(write_labels_and_info(output, summary, ""));
   TENON_TRY(output.commit());
   return summary;

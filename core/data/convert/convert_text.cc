@@ -2,6 +2,7 @@
 
 #include "base/caught.h"
 #include "base/file/line_reader.h"
+#include "base/process/job.h"
 #include "base/text.h"
 #include "data/convert/text_records.h"
 #include "data/items.h"
@@ -126,8 +127,8 @@ Result<ConvertSummary> convert_files_of_lines(const ConvertLinesOptions& options
   if (options.input.empty()) return invalid("convert: there is no text, expected files");
   if (options.max_length < 2) return invalid("convert: max_length is ", options.max_length, ", expected at least 2");
   TENON_TRY(check_text_options(options));
-  TENON_ASSIGN(OutputSet output, OutputSet::create(options));
-  TENON_ASSIGN(const Subtokenizer words, text_vocabulary(options, [&](TokenCounts& counts) -> Status {
+  TENON_ASSIGN(OutputSet output, OutputSet::create_whole(options));
+  TENON_ASSIGN(const Subtokenizer words, text_vocabulary(output, options, [&](TokenCounts& counts) -> Status {
                  for (const std::string& file : options.input) TENON_TRY(sample_lines(file, options, counts));
                  return {};
                }));
@@ -135,8 +136,8 @@ Result<ConvertSummary> convert_files_of_lines(const ConvertLinesOptions& options
   summary.vocab_size = words.size();
   TENON_ASSIGN(summary.vocab_file, vocabulary_name(options, "text", words));
   TENON_ASSIGN(SplitWriter train,
-               SplitWriter::create({"train", "train", "record", options.train_shards, true}, options));
-  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"validation", "validation", "record", 1, false}, options));
+               SplitWriter::create({"train", "train", "record", options.train_shards, true}, output, options));
+  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"validation", "validation", "record", 1, false}, output, options));
   LineConversion conversion(options, words, pool);
   TENON_TRY(conversion.encode(options.input, train, options.dev.empty() ? &dev : nullptr));
   TENON_TRY(conversion.encode(options.dev, dev, nullptr));
@@ -148,7 +149,15 @@ Result<ConvertSummary> convert_files_of_lines(const ConvertLinesOptions& options
 }  // namespace
 
 Result<ConvertSummary> convert_lines(const ConvertLinesOptions& options, ThreadPool& pool) {
-  return caught([&] { return convert_files_of_lines(options, pool); });
+  // Where a record begins depends on all text before it, so that there is nothing to share.
+  return caught([&]() -> Result<ConvertSummary> {
+    ConvertSummary summary;
+    TENON_TRY(as_first_does([&]() -> Status {
+      TENON_ASSIGN(summary, convert_files_of_lines(options, pool));
+      return {};
+    }));
+    return summary;
+  });
 }
 
 }  // namespace tenon

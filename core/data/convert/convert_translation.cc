@@ -75,8 +75,8 @@ class Encoder {
 // Encodes pairs by blocks, on all threads, and gives them to their splits in order.
 class Conversion {
  public:
-  Conversion(const ConvertTranslationOptions& options, const Subtokenizer& words, ThreadPool& pool)
-      : options_(options), encoder_(options, words), pool_(pool), items_(kBlockPairs) {}
+  Conversion(const ConvertTranslationOptions& options, const Subtokenizer& words, TextUnits& units, ThreadPool& pool)
+      : options_(options), encoder_(options, words), units_(units), pool_(pool), items_(kBlockPairs) {}
 
   // `held_out`, if any, gets the pairs that are held out.
   Status encode(const std::vector<OpenPairs>& files, SplitWriter& to, SplitWriter* held_out) {
@@ -96,6 +96,14 @@ class Conversion {
 
  private:
   Status flush(const PairReader& reader, SplitWriter& to, SplitWriter* held_out) {
+    if (used_ == 0) return {};
+    TENON_ASSIGN(const bool makes, units_.begin_block(bytes_));
+    if (makes) TENON_TRY(make_records(reader, to, held_out));
+    used_ = bytes_ = 0;
+    return {};
+  }
+
+  Status make_records(const PairReader& reader, SplitWriter& to, SplitWriter* held_out) {
     for (const Status& made : for_each_item(&pool_, used_, [&](size_t i) { return encoder_.encode(items_[i]); }))
       TENON_TRY(made);
     for (Item& item : std::span(items_).first(used_)) {
@@ -107,12 +115,12 @@ class Conversion {
         TENON_TRY(split.add(item.record));
       if (item.capacity() > kKeptBytes) item = {};
     }
-    used_ = bytes_ = 0;
     return {};
   }
 
   const ConvertTranslationOptions& options_;
   Encoder encoder_;
+  TextUnits& units_;
   ThreadPool& pool_;
   std::vector<Item> items_;
   size_t used_ = 0, bytes_ = 0;
@@ -139,12 +147,21 @@ Status check_options(const ConvertTranslationOptions& o) {
   return check_text_options(o);
 }
 
+JobText job_of(const ConvertTranslationOptions& o) {
+  JobText job = text_job("pairs", o);
+  job.add_files("source", o.source).add_files("target", o.target).add_files("pairs", o.pairs);
+  job.add_files("dev_source", o.dev_source).add_files("dev_target", o.dev_target).add_files("dev_pairs", o.dev_pairs);
+  job.add("source_language", o.source_language).add("target_language", o.target_language).add("stem", o.vocab_stem);
+  job.add("max_ratio", o.max_ratio).add("max_target_length", o.max_target_length).add("cut_source", o.cut_source);
+  return job;
+}
+
 Result<ConvertSummary> convert(const ConvertTranslationOptions& options, ThreadPool& pool) {
   TENON_TRY(check_options(options));
   TENON_ASSIGN(const std::vector<OpenPairs> train_files, training_pairs(options));
   TENON_ASSIGN(const std::vector<OpenPairs> dev_files, dev_pairs(options));
-  TENON_ASSIGN(OutputSet output, OutputSet::create(options));
-  TENON_ASSIGN(const Subtokenizer words, translation_vocabulary(options, train_files));
+  TENON_ASSIGN(OutputSet output, OutputSet::create(options, [&] { return job_of(options); }));
+  TENON_ASSIGN(const Subtokenizer words, translation_vocabulary(output, options, train_files));
   ConvertSummary summary;
   summary.vocab_size = words.size();
   const std::string languages = options.source_language + options.target_language;
@@ -152,11 +169,13 @@ Result<ConvertSummary> convert(const ConvertTranslationOptions& options, ThreadP
                vocabulary_name(options, options.vocab_stem.empty() ? languages : options.vocab_stem, words));
 
   TENON_ASSIGN(SplitWriter train,
-               SplitWriter::create({"train", "wmt32k-train", "pair", options.train_shards, true}, options));
-  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"dev", "wmt32k-dev", "pair", 1, false}, options));
-  Conversion conversion(options, words, pool);
-  TENON_TRY(conversion.encode(train_files, train, dev_files.empty() ? &dev : nullptr));
-  TENON_TRY(conversion.encode(dev_files, dev, nullptr));
+               SplitWriter::create({"train", "wmt32k-train", "pair", options.train_shards, true}, output, options));
+  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"dev", "wmt32k-dev", "pair", 1, false}, output, options));
+  TextUnits units(output, train, dev);
+  Conversion conversion(options, words, units, pool);
+  TENON_TRY(output.failed(conversion.encode(train_files, train, dev_files.empty() ? &dev : nullptr)));
+  TENON_TRY(output.failed(conversion.encode(dev_files, dev, nullptr)));
+  TENON_TRY(units.end());
   std::vector<std::pair<const char*, int64_t>> numbers{{"max_length", options.max_length}};
   if (options.max_target_length > 0) numbers.emplace_back("max_target_length", options.max_target_length);
   TENON_TRY(write_text_records(output, {&train, &dev}, words, "pairs", numbers, options, &summary));

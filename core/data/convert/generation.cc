@@ -15,6 +15,7 @@
 #include "base/tell.h"
 #include "base/text.h"
 #include "data/convert/generation_marker.h"
+#include "data/convert/parts.h"
 #include "tenon/convert.h"
 
 namespace tenon {
@@ -47,6 +48,7 @@ void remove_generation(const OpenDirectory& old, const std::string& path, const 
   for (const std::string& name : old.names())
     if (name == ".lock" || marker.lists(name) || old.has_same(name, output))
       (void)::unlinkat(old.fd(), name.c_str(), 0);
+  remove_parts(old);
   (void)::unlinkat(old.fd(), kMarker, 0);
   if (::rmdir(path.c_str()) != 0 && (errno == ENOTEMPTY || errno == EEXIST))
     tell(cat("tenon: '", path, "' stays: it has files that no conversion wrote"));
@@ -172,7 +174,8 @@ std::optional<std::vector<std::string>> link_others(const std::string& directory
   const std::string staging = name_of(to);
   std::vector<std::string> linked;
   for (const std::string& name : from.names()) {
-    if (name == staging || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to))) continue;
+    if (name == staging || name == kParts || is_conversions(name) || (name == ".lock" && is_our_lock(directory, to)))
+      continue;
     const std::string path = cat(to, "/", name);
     if (::link(cat(directory, "/", name).c_str(), path.c_str()) != 0) {
       for (const std::string& made : linked) (void)::unlink(made.c_str());

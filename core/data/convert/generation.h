@@ -9,6 +9,8 @@
 // decides it: .tenon-conversion moves from there into DIR. Nothing is lost when that is cut short: the next conversion goes
 // on where it stopped, and check_conversion() (tenon/convert.h) refuses what is there until then.
 //
+// What several processes have made, DIR/.tenon-parts (parts.h), goes with the old one.
+//
 // A left-over directory is taken up or removed only by its .tenon-conversion (generation_marker.h), and of what is in it only
 // the files listed there; what else it has stays, and one line on stderr says where. An empty one of this user's goes too: a
 // conversion may have been killed between making it and marking it.

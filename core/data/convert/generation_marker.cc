@@ -82,6 +82,11 @@ OpenDirectory::OpenDirectory(const std::string& path, bool follow)
   if (directory_ && ::fstat(fd(), &info_) != 0) directory_.close();
 }
 
+OpenDirectory::OpenDirectory(const OpenDirectory& in, const std::string& name)
+    : path_(cat(in.path_, "/", name)), directory_(open_at(in.directory_, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)) {
+  if (directory_ && ::fstat(fd(), &info_) != 0) directory_.close();
+}
+
 std::vector<std::string> OpenDirectory::names() const {
   return names_in(open_at(directory_, ".", O_RDONLY | O_DIRECTORY)).value_or(std::vector<std::string>());
 }

@@ -44,6 +44,8 @@ class OpenDirectory {
  public:
   // Not open where there is none, or, unless `follow`, a link.
   explicit OpenDirectory(const std::string& path, bool follow = false);
+  // A directory in it.
+  OpenDirectory(const OpenDirectory& in, const std::string& name);
 
   explicit operator bool() const { return static_cast<bool>(directory_); }
   int fd() const { return directory_.get(); }

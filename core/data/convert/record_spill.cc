@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "base/file/file.h"
+#include "base/text.h"
 #include "data/record/record_format.h"
 
 namespace tenon {
@@ -42,8 +43,7 @@ Result<RecordSpill> RecordSpill::create(const std::string& directory, int64_t sh
 
 Status RecordSpill::add(size_t shard, std::string_view record) {
   Shard& to = shards_[shard];
-  const auto bytes = static_cast<uint32_t>(record.size());
-  to.tail.append(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(record);
+  append_record(record, to.tail);
   return to.tail.size() < piece_bytes_ ? Status() : write_tail(to);
 }
 
@@ -67,11 +67,22 @@ Result<std::vector<std::string_view>> RecordSpill::read(size_t shard, std::strin
       return file_error("cannot read a file in", directory_, errno);
   }
   text += from.tail;
+  return records_in_text(text);
+}
+
+void append_record(std::string_view record, std::string& text) {
+  const auto bytes = static_cast<uint32_t>(record.size());
+  text.append(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(record);
+}
+
+Result<std::vector<std::string_view>> records_in_text(const std::string& text) {
   std::vector<std::string_view> records;
   for (size_t at = 0; at < text.size();) {
-    const size_t bytes = load_unaligned<uint32_t>(text.data() + at);
-    records.push_back(std::string_view(text).substr(at + sizeof(uint32_t), bytes));
-    at += sizeof(uint32_t) + bytes;
+    const size_t left = text.size() - at, head = sizeof(uint32_t);
+    const size_t bytes = left < head ? left : load_unaligned<uint32_t>(text.data() + at);
+    if (left < head || bytes > left - head) return invalid("records on their way to a shard are damaged");
+    records.push_back(std::string_view(text).substr(at + head, bytes));
+    at += head + bytes;
   }
   return records;
 }

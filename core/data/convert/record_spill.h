@@ -13,6 +13,10 @@
 
 namespace tenon {
 
+// A record with its length, and the views of all in such a text.
+void append_record(std::string_view record, std::string& text);
+Result<std::vector<std::string_view>> records_in_text(const std::string& text);
+
 // One file without a name. Movable; one thread.
 class RecordSpill {
  public:

@@ -91,8 +91,9 @@ void clean(std::string& text) {
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
 }
 
-Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& o, const std::vector<OpenPairs>& files) {
-  return text_vocabulary(o, [&](TokenCounts& counts) -> Status {
+Result<Subtokenizer> translation_vocabulary(OutputSet& output, const ConvertTranslationOptions& o,
+                                            const std::vector<OpenPairs>& files) {
+  return text_vocabulary(output, o, [&](TokenCounts& counts) -> Status {
     for (const OpenPairs& open : files) TENON_TRY(sample_pairs(open, o, counts));
     return {};
   });

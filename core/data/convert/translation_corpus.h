@@ -25,7 +25,7 @@ Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& option
 void clean(std::string& text);
 
 // Read from options.vocab_file, or made from a sample of each file and side.
-Result<Subtokenizer> translation_vocabulary(const ConvertTranslationOptions& options,
+Result<Subtokenizer> translation_vocabulary(OutputSet& output, const ConvertTranslationOptions& options,
                                             const std::vector<OpenPairs>& files);
 
 }  // namespace tenon

@@ -1,5 +1,7 @@
 #include "data/record/shards.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,11 +11,13 @@
 #include <utility>
 
 #include "base/file/file.h"
+#include "base/process/job.h"
 #include "base/room.h"
 #include "base/text.h"
 #include "data/items.h"
 #include "data/random_bits.h"
 #include "data/record/record_format.h"
+#include "tenon/processes.h"
 #include "tenon/text_file.h"
 
 namespace tenon {
@@ -53,6 +57,15 @@ size_t block_end(const std::vector<int64_t>& bytes, size_t begin, size_t limit, 
   return end;
 }
 
+// What a process that is done with the parts calls that.
+std::string rank_name(int rank) { return cat("unit-process-", rank); }
+
+Status expect_records(const ConvertSummary::Split& split) {
+  if (split.records > 0) return {};
+  return invalid(split.name, ": expected at least one good record, found none; the first is bad because ",
+                 split.of("bad_images").first);
+}
+
 struct Slot {
   ExampleBuilder builder;
   std::string_view record;
@@ -85,25 +98,86 @@ std::vector<size_t> shuffled(size_t n, uint64_t seed) {
   return order;
 }
 
-Result<OutputSet> OutputSet::create(const ConvertOptions& options) {
+Result<OutputSet> OutputSet::create(const ConvertOptions& options, const std::function<JobText()>& job) {
   if (options.shard_bytes < 1)
     return invalid("convert: expected shards of at least 1 byte, found ", options.shard_bytes);
+  OutputSet out(options);
+  if (options.parts > 0) {
+    if (options.part < 0 || options.part >= options.parts || options.merge || process_count() > 1)
+      return invalid("convert: part ", options.part, " of ", options.parts, ", expected 0 to ", options.parts - 1,
+                     ", made by one process");
+    TENON_TRY(make_directories(options.output));
+    TENON_ASSIGN(out.parts_, Parts::open(options, job().text(), Parts::Role::kPart));
+    return out;
+  }
+  if (process_count() > 1 && !processes_have_met())
+    return invalid("convert: this is process ", process_rank(), " of ", process_count(),
+                   ", which have not met; call join_processes() first");
+  TENON_TRY(as_first_does([&] { return out.lead(job); }));
+  if (!is_first_process()) {
+    TENON_ASSIGN(out.parts_, Parts::open(options, job().text(), Parts::Role::kHelps));
+  }
+  return out;
+}
+
+Status OutputSet::lead(const std::function<JobText()>& job) {
+  TENON_ASSIGN(Generation generation, Generation::begin(options_.output, options_.overwrite));
+  generation_.emplace(std::move(generation));
+  const bool there = Parts::are_in(options_.output);
+  if (options_.merge && !there)
+    return invalid("output '", options_.output, "': expected parts of a conversion, found none; --part I/N makes them");
+  if (!there && process_count() == 1) return {};
+  TENON_ASSIGN(parts_, Parts::open(options_, job().text(), Parts::Role::kLeads));
+  for (int rank = 1; rank < process_count(); ++rank) TENON_TRY(remove_file(parts_->path(rank_name(rank) + ".done")));
+  return {};
+}
+
+Result<OutputSet> OutputSet::create_whole(const ConvertOptions& options) {
+  if (options.parts > 0 || options.merge) return invalid("convert: this is done by one process, without parts");
+  OutputSet out(options);
   TENON_ASSIGN(Generation generation, Generation::begin(options.output, options.overwrite));
-  return OutputSet(options, std::move(generation));
+  out.generation_.emplace(std::move(generation));
+  if (Parts::are_in(options.output)) {  // of another conversion
+    TENON_ASSIGN(Parts others, Parts::open(options, JobText("whole").text(), Parts::Role::kLeads));
+    others.remove();
+  }
+  return out;
+}
+
+Result<std::string> OutputSet::place(const std::string& name) {
+  if (parts_) return parts_->path(name);
+  return generation_->add(name);
+}
+
+Status OutputSet::as_asked(const Status& error) const {
+  return parts_ ? parts_->as_asked(error) : generation_->as_asked(error);
+}
+
+void OutputSet::add_file(const std::string& name, ConvertSummary::Split* split) {
+  split->files.push_back(cat(options_.output, "/", name));
+  if (parts_) made_.push_back(name);
+}
+
+Status OutputSet::failed(const Status& error) {
+  if (error.ok() || !parts_ || is_part() || error.code() != Code::kInvalid) return error;
+  if (process_count() == 1)
+    parts_->remove();
+  else
+    parts_->give_up();  // others may be at them
+  return error;
 }
 
 // The rows from `begin` up to `end`.
 Status OutputSet::write_shard(const SplitSource& source, size_t begin, size_t end, const std::string& name,
                               ThreadPool& pool, ConvertSummary::Split* split) {
-  TENON_ASSIGN(const std::string path, generation_.add(name));
+  TENON_ASSIGN(const std::string path, place(name));
   TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
   std::vector<Slot> slots(std::min(kBlockRows, end - begin));
   // A builder has its record three times.
   const int64_t most = std::min(kBlockBytes, static_cast<int64_t>(room_left() / 16));
   for (size_t row = begin, next; row < end; row = next) {
     next = block_end(source.bytes, row, end, most);
-    if (options_.interrupted && options_.interrupted())
-      return Status(Code::kInterrupted, cat("interrupted; '", options_.output, "' is as it was"));
+    if (options_.interrupted && options_.interrupted()) return interrupted_status(options_);
     const std::vector<Status> made = for_each_item(&pool, next - row, [&](size_t i) -> Status {
       ItemRoom room;
       return room.run([&]() -> Status {
@@ -122,23 +196,56 @@ Status OutputSet::write_shard(const SplitSource& source, size_t begin, size_t en
 }
 
 Status OutputSet::write_split(const SplitSource& source, ThreadPool& pool, ConvertSummary::Split* split) {
-  split->name = source.name;
   const std::vector<size_t> begins = shard_begins(source.bytes, options_.shard_bytes);
   const size_t shards = begins.size() - 1;
   for (size_t shard = 0; shard < shards; ++shard) {
     const std::string name = shard_name(source.name, shard, shards);
-    TENON_TRY(generation_.as_asked(write_shard(source, begins[shard], begins[shard + 1], name, pool, split)));
-    split->files.push_back(cat(options_.output, "/", name));
+    TENON_TRY(as_asked(write_shard(source, begins[shard], begins[shard + 1], name, pool, split)));
+    add_file(name, split);
   }
-  if (split->records == 0)
-    return invalid(source.name, ": expected at least one good record, found none; the first is bad because ",
-                   split->of("bad_images").first);
+  return expect_records(*split);
+}
+
+// Each file is a unit.
+Status OutputSet::share_splits(std::span<const SplitSource> sources, ThreadPool& pool,
+                               std::span<ConvertSummary::Split> splits) {
+  std::vector<std::vector<std::string>> names(sources.size());
+  int64_t unit = 0;
+  for (size_t s = 0; s < sources.size(); ++s) {
+    const std::vector<size_t> begins = shard_begins(sources[s].bytes, options_.shard_bytes);
+    for (size_t shard = 0; shard + 1 < begins.size(); ++shard, ++unit) {
+      const std::string name = shard_name(sources[s].name, shard, begins.size() - 1);
+      if (!may_make(unit)) continue;
+      names[s].push_back(name);
+      TENON_ASSIGN(const bool mine, parts_->claim(0, unit, name));
+      if (!mine) continue;
+      PartCounts made(1);
+      TENON_TRY(as_asked(write_shard(sources[s], begins[shard], begins[shard + 1], name, pool, made.data())));
+      TENON_TRY(parts_->finish(0, unit, name, made));
+    }
+  }
+  for (size_t s = 0; s < sources.size(); ++s) {
+    for (const std::string& name : names[s]) {
+      TENON_TRY(parts_->wait_for(name));
+      TENON_ASSIGN(const PartCounts counts, parts_->counts(name));
+      for (const ConvertSummary::Split& made : counts) add_counts(made, &splits[s]);
+      add_file(name, &splits[s]);
+    }
+    if (!is_part()) TENON_TRY(expect_records(splits[s]));
+  }
+  return {};
+}
+
+Status OutputSet::write_splits(std::span<const SplitSource> sources, ThreadPool& pool,
+                               std::span<ConvertSummary::Split> splits) {
+  if (parts_) return failed(share_splits(sources, pool, splits));
+  for (size_t s = 0; s < sources.size(); ++s) TENON_TRY(write_split(sources[s], pool, &splits[s]));
   return {};
 }
 
 Status OutputSet::write_records(const std::string& name, std::span<const std::string_view> records,
                                 ConvertSummary::Split* split) {
-  TENON_ASSIGN(const std::string path, generation_.add(name));
+  TENON_ASSIGN(const std::string path, place(name));
   const auto write = [&]() -> Status {
     TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
     for (const std::string_view record : records) {
@@ -147,17 +254,36 @@ Status OutputSet::write_records(const std::string& name, std::span<const std::st
     }
     return writer.close();
   };
-  TENON_TRY(generation_.as_asked(write()));
-  split->files.push_back(cat(options_.output, "/", name));
-  return {};
+  return as_asked(write());
 }
 
 Status OutputSet::write_text(const std::string& name, std::string_view text) {
-  TENON_ASSIGN(const std::string path, generation_.add(name));
-  return generation_.as_asked(atomic_write(path, text));
+  if (!generation_) return {};  // process 0 does it
+  TENON_ASSIGN(const std::string path, generation_->add(name));
+  return generation_->as_asked(atomic_write(path, text));
 }
 
-Status OutputSet::commit() { return generation_.as_asked(generation_.commit()); }
+// Finished parts become part of what is shown; they stay where they are until it is, where that can be.
+Status OutputSet::show_parts() {
+  for (int rank = 1; rank < process_count(); ++rank) TENON_TRY(parts_->wait_for(rank_name(rank)));
+  for (const std::string& name : made_) {
+    TENON_ASSIGN(const std::string path, generation_->add(name));
+    const std::string from = parts_->path(name);
+    if (::link(from.c_str(), path.c_str()) != 0 && ::rename(from.c_str(), path.c_str()) != 0)
+      return as_asked(file_error("cannot rename", from, errno));
+  }
+  TENON_TRY(generation_->as_asked(generation_->commit()));
+  parts_->remove();
+  return {};
+}
+
+Status OutputSet::commit() {
+  if (is_part()) return {};
+  if (!parts_) return generation_->as_asked(generation_->commit());
+  // Nothing of the parts goes away before all have read what they need.
+  if (!generation_) TENON_TRY(parts_->mark(rank_name(process_rank())));
+  return as_first_does([&] { return show_parts(); });
+}
 
 Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, const std::string& more) {
   std::string labels;

@@ -9,6 +9,13 @@
 // conversion at a time: a second one into the same directory is refused. The same input and seed give the same bytes, whatever
 // the threads.
 //
+// Several processes: those that a launcher started (tenon/processes.h) share the work, once they have met (join_processes()), and all
+// of them call the same function with the same options; process 0 shows the files. Without a launcher, processes that share
+// the output directory, and no more, make a part each: options.part of options.parts, with no order between them, again after a
+// failure; then one without these options makes what is left and shows all. The files are those of one process. Either way, finished ones
+// wait in OUTPUT/.tenon-parts, and the next call with the same options and input, by any number of processes, goes on with them. A
+// conversion with others is refused there until then, unless it overwrites, or those failed because of their input. convert_lines is done by process 0, and has no parts.
+//
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;
 // from image files also image/colorspace and image/filename. image/format is JPEG or PNG (encoded is
@@ -35,6 +42,10 @@ struct ConvertOptions {
   // Asked now and then, on the caller's thread. True ends the conversion with an error of code kInterrupted; the directory
   // is as it was.
   std::function<bool()> interrupted = {};
+
+  // See "Several processes" above.
+  int64_t part = 0, parts = 0;  // make only part 0, .. or parts - 1; parts 0: all
+  bool merge = false;           // an error where there are no parts to go on with
 };
 
 struct ConvertImagesOptions : ConvertOptions {
@@ -131,9 +142,10 @@ struct ConvertSummary {
 
     // `first` is called for the first one.
     template <class First>
-    void leave_out(std::string_view why, const First& first) {
+    void leave_out(std::string_view why, const First& first, int64_t times = 1) {
       LeftOut& found = entry(why);
-      if (found.count++ == 0) found.first = first();
+      if (found.count == 0) found.first = first();
+      found.count += times;
     }
     const LeftOut& of(std::string_view why) const;  // with count 0 where there is none
 
@@ -141,6 +153,7 @@ struct ConvertSummary {
     LeftOut& entry(std::string_view why);
   };
   std::vector<Split> splits;
+  bool complete = true;             // false: of one part, the files are not yet there
   std::vector<std::string> labels;  // of images
   std::string vocab_file = {};      // of text
   int64_t vocab_size = 0;
