@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "layer/object/masks.h"
 #include "tenon/activations.h"
+#include "tenon/layer_classes.h"
 
 namespace tenon {
 namespace {
@@ -129,6 +130,11 @@ Tensor tanh_shrink(Tensor x) { return with_mask_of(x, x - tanh(x)); }
 
 Tensor threshold(Tensor x, double threshold, double default_value) {
   return with_mask_of(x, select(above(x, threshold), x, scalar_like(x, default_value)));
+}
+
+Tensor thresholded_relu(Tensor x, double theta) {
+  if (!(theta >= 0)) fail("thresholded_re_lu: theta is ", theta, ", expected 0 or more");
+  return threshold(x, theta, 0);
 }
 
 }  // namespace tenon

@@ -3,6 +3,7 @@
 
 #include "layer/object/layer.h"
 #include "layer/object/masks.h"
+#include "op/replicas.h"
 
 namespace tenon {
 namespace {
@@ -40,14 +41,16 @@ Ints normalized_axes(const LayerScope& scope, Tensor x, const Ints& axes) {
 }
 
 // Mean and variance over the steps that count, divided as Keras does.
-Normalized masked_moments(Tensor x) {
+Normalized masked_moments(Tensor x, bool synchronized) {
   const Tensor wide = cast(x, DType::kF32), mask = mask_over(x, DType::kBool), zero = scalar_like(wide, 0);
   Ints axes;
   for (int i = 0; i + 1 < x.rank(); ++i) axes.push_back(i);
-  const Tensor count = reduce_sum(cast(mask, DType::kF32), axes) + 1e-7;
+  const auto all = [&](const Tensors& sums) { return synchronized ? sums_over_replicas(sums) : sums; };
+  const Tensors first = all({reduce_sum(cast(mask, DType::kF32), axes), reduce_sum(select(mask, wide, zero), axes)});
+  const Tensor count = first[0] + 1e-7;
   Normalized n;
-  n.mean = reduce_sum(select(mask, wide, zero), axes) / count;
-  n.var = reduce_sum(square(select(mask, wide - n.mean, zero)), axes) / count;
+  n.mean = first[1] / count;
+  n.var = all({reduce_sum(square(select(mask, wide - n.mean, zero)), axes)})[0] / count;
   return n;
 }
 
@@ -62,11 +65,12 @@ Tensor batch_normalized(Tensor x, const BatchNormOptions& o, Tensor residual) {
   options.eps = o.epsilon;
   options.act = o.activation.fused();
   options.alpha = default_alpha(options.act);
+  options.group = o.synchronized ? 0 : 1;
   if (mode_of(x) != Mode::kTrain || !o.trainable || is_frozen(x))
     return with_mask_of(
         x, o.activation.after(batch_norm_apply(x, gamma, beta, moving_mean, moving_variance, residual, options)));
   const bool masked = static_cast<bool>(mask_of(x));
-  Normalized n = masked ? masked_moments(x) : batch_norm(x, gamma, beta, residual, options);
+  Normalized n = masked ? masked_moments(x, o.synchronized) : batch_norm(x, gamma, beta, residual, options);
   if (masked) n.y = batch_norm_apply(x, gamma, beta, n.mean, n.var, residual, options);
   track(moving_mean, n.mean, o.momentum);
   track(moving_variance, n.var, o.momentum);

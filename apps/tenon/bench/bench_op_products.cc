@@ -54,7 +54,7 @@ AttentionOptions attention_options(const Sizes& s) {
 
 Tensors attention_of(Tensor q, const Sizes& s, Operands& more) {
   const Tensor seed = s[4] ? seed_input(*q.graph()) : Tensor(), step = s[4] ? global_step(*q.graph()) : Tensor();
-  const Attention a =
+  const Attended a =
       attention(q, more("k", image(s)), more("v", image(s)), Tensor(), seed, step, attention_options(s));
   return {a.y, a.lse};
 }

@@ -115,11 +115,11 @@ void add_attention(Cases& cases, const Inputs& inputs, const AttentionOptions& o
     return attention(x[0], x[1], x[2], bias, seed, step, o);
   };
   add_op(cases, {"attention", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
+                   const Attended r = forward(x);
                    return Tensors{r.y, r.lse};
                  }});
   add_op(cases, {"attention_grad", what, inputs, [=](const Tensors& x) {
-                   const Attention r = forward(x);
+                   const Attended r = forward(x);
                    const auto [bias, seed, step] = masks(x);
                    const AttentionGrad g = attention_grad(x[6], x[0], x[1], x[2], bias, seed, step, r.y, r.lse, o);
                    return Tensors{g.dq, g.dk, g.dv, rounding ? Tensor() : g.dbias};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tenon/layer_classes.h"
+#include "tenon/preprocessing.h"
 
 namespace tenon {
 
@@ -224,6 +225,30 @@ struct CutMixOptions {
 Tensors cut_mix(const Tensors& images_and_labels, const CutMixOptions& options = {});
 Tensor cut_mix(Tensor images, const CutMixOptions& options = {});
 
+// Keras 2's, which give images of another height or width in each step: no program of fixed shapes has such, whatever the device.
+// Training is refused, in the words in which a TPU does it; otherwise images pass as they are. RandomZoom does nearly the same
+// within the images' size.
+struct RandomHeightOptions {
+  Factor factor = 0;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::string name = "random_height";
+};
+Tensor random_height(Tensor x, const RandomHeightOptions& options);
+struct RandomWidthOptions {
+  Factor factor = 0;
+  Interpolation interpolation = Interpolation::kBilinear;
+  std::string name = "random_width";
+};
+Tensor random_width(Tensor x, const RandomWidthOptions& options);
+
+class RandomHeight : public FunctionLayer<RandomHeight, RandomHeightOptions, random_height> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
+class RandomWidth : public FunctionLayer<RandomWidth, RandomWidthOptions, random_width> {
+ public:
+  using FunctionLayer::FunctionLayer;
+};
 class RandomFlip : public FunctionLayer<RandomFlip, RandomFlipOptions, random_flip> {
  public:
   using FunctionLayer::FunctionLayer;

@@ -149,6 +149,7 @@ class GroupQueryAttention : public LayerOf<GroupQueryAttention> {
   Tensor call(const Tensors& xs) override;
 
  protected:
+  std::string kind() const override { return "grouped_query_attention"; }
   bool is_function() const override { return true; }
 
  private:
@@ -321,6 +322,12 @@ class LeakyReLU : public ValueLayer<LeakyReLU, double, LeakyReluFunction::with> 
 class ELU : public ValueLayer<ELU, double, EluFunction::with> {
  public:
   explicit ELU(double alpha = 1, std::string name = {}) : ValueLayer(alpha, std::move(name)) {}
+};
+// x where it is more than theta, else 0.
+Tensor thresholded_relu(Tensor x, double theta);
+class ThresholdedReLU : public ValueLayer<ThresholdedReLU, double, thresholded_relu> {
+ public:
+  explicit ThresholdedReLU(double theta = 1, std::string name = {}) : ValueLayer(theta, std::move(name)) {}
 };
 class PReLU : public FunctionLayer<PReLU, PreluOptions, prelu> {
  public:

@@ -159,7 +159,7 @@ struct GroupQueryAttentionOptions {
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
-  std::string name = "group_query_attention";
+  std::string name = "grouped_query_attention";  // as Keras calls it
   // What a call takes, as above.
   Tensor key = {};
   Tensor attention_mask = {};
@@ -250,6 +250,7 @@ struct BatchNormOptions {
   ActivationRule activation = linear;
   Tensor residual = {};
   bool trainable = true;
+  bool synchronized = false;  // on several units the moments are those of the whole batch, not each unit's own
   std::string name = "batch_normalization";
 };
 // Training: batch moments (population variance), moving = momentum * moving + (1 - momentum) * batch.

@@ -205,12 +205,12 @@ struct AttentionOptions {
   double rate = 0;
   int64_t stream = 0;
 };
-struct Attention {
+struct Attended {
   Tensor y, lse;
 };
 // q[B,T,N,D], k v[B,S,M,D]; bias broadcastable to [B,N,T,S] by sizes 1.
-Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step,
-                    const AttentionOptions& options);
+Attended attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step,
+                   const AttentionOptions& options);
 struct AttentionGrad {
   Tensor dq, dk, dv, dbias;
 };

@@ -68,7 +68,7 @@ Tensors attention_gradient(const Gradient& n) {
 extern const OpDef kAttention;
 constexpr OpDef kAttention = {"attention", attention_decomposition, attention_gradient};
 
-Attention attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
+Attended attention(Tensor q, Tensor k, Tensor v, Tensor bias, Tensor seed, Tensor step, const AttentionOptions& o) {
   const Tensors r = emit_all("attention", {q, k, v, bias, seed, step},
                              {{"scale", o.scale}, {"causal", o.causal}, {"rate", o.rate}, {"stream", o.stream}});
   return {r[0], r[1]};

@@ -266,5 +266,21 @@ TEST(Augmentation, SaysWhatIsWrong) {
             "random_crop 'c': size is 0x2, expected 1 or more");
 }
 
+// As a TPU says it of sizes that are bounded and not fixed.
+TEST(Augmentation, ThatChangesSizesIsRefusedWhileTraining) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {8, 20, 30, 3});
+  EXPECT_EQ(error_of([&] { random_height(x, {.factor = 0.25}); }),
+            "random_height 'random_height': Dynamic Spatial Convolution is not supported: lhs shape is f32[8,<=25,30,3], as "
+            "its images are of another size in each step; RandomZoom({.height_factor = .., .width_factor = 0}) keeps their "
+            "size");
+  EXPECT_EQ(error_of([&] { RandomWidth({.factor = {-0.5, 0.1}, .name = "w"})(x); }).find(
+                "Dynamic Spatial Convolution is not supported: lhs shape is f32[8,20,<=33,3]") != std::string::npos,
+            true);
+  EXPECT_EQ(error_of([&] { random_height(x, {.factor = -2}); }).find("Dynamic"), std::string::npos);
+  graph.mode = Mode::kEval;
+  EXPECT_TRUE(random_height(x, {.factor = 0.25}) == x);
+}
+
 }  // namespace
 }  // namespace tenon

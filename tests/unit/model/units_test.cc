@@ -1,8 +1,11 @@
 // What several units, each with a part of the batch, give together: as one unit with all of it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
+#include "tenon/masking.h"
 
 namespace tenon {
 namespace {
@@ -69,6 +72,32 @@ TEST(Units, PredictSeveralBatchesACall) {
           for (size_t i = 0; i < x.size(); ++i)
             EXPECT_EQ(y[i], 2 * x[i] + 1) << device << " batches of " << batch << ", " << steps << " a call " << bounded;
         }
+}
+
+// Rows 0 and 2 on one unit, 4 and 10 on the other: of all the mean is 4 and the variance 14; of each alone 1 and 1, 7 and 9.
+TEST(Units, NormalizeByTheMomentsOfTheWholeBatchWhereTheyAreSynchronized) {
+  const Array x({0.0f, 2.0f, 4.0f, 10.0f}, {4, 1});
+  for (const bool synchronized : {false, true})
+    for (const bool masked : {false, true}) {
+      Strategy strategy("cpu:units=2");
+      BatchNormalization norm({.momentum = 0, .epsilon = 0, .synchronized = synchronized});
+      Function f = strategy.function(
+          [&](const Features& in) {
+            const Tensor rows = reshape(in["x"], {in["x"].dim(0), 1, 1});
+            if (masked) set_mask(rows, full(*rows.graph(), DType::kBool, {rows.dim(0), 1}, 1));
+            const Tensor y = norm(masked ? rows : in["x"]);
+            return Outputs{{"y", reshape(y, {y.dim(0), 1})}};
+          },
+          {.mode = Mode::kTrain});
+      const std::vector<float> y = f({{"x", x}})["y"].to<float>();
+      const double root = std::sqrt(14.0);
+      const std::vector<double> expected = synchronized
+                                               ? std::vector<double>{-4 / root, -2 / root, 0, 6 / root}
+                                               : std::vector<double>{-1, 1, -1, 1};
+      for (size_t i = 0; i < 4; ++i) EXPECT_NEAR(y[i], expected[i], 1e-5) << synchronized << masked << i;
+      EXPECT_NEAR(strategy.read<float>("batch_normalization/moving_mean")[0], 4, 1e-5);
+      EXPECT_NEAR(strategy.read<float>("batch_normalization/moving_variance")[0], synchronized ? 14 : 5, 1e-4);
+    }
 }
 
 }  // namespace

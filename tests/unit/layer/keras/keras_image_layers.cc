@@ -32,6 +32,9 @@ void add_image_pooling(std::map<std::string, Call>& m) {
       of_image([](Tensor x) { return max_pool2d(x, {.pool_size = 2, .strides = 1, .padding = same}); });
   m["AveragePooling2D(2, padding='same')"] =
       of_image([](Tensor x) { return average_pool2d(x, {.pool_size = 2, .padding = same}); });
+  m["GlobalAveragePooling2D()"] = of_image([](Tensor x) { return GlobalAveragePooling2D()(x); });
+  m["Cropping2D(((1, 0), (1, 2)))"] = of_image([](Tensor x) { return Cropping2D({1, 0, 1, 2})(x); });
+  m["ZeroPadding2D((1, 2))"] = of_image([](Tensor x) { return ZeroPadding2D({1, 2})(x); });
   m["GlobalMaxPooling2D()"] = of_image([](Tensor x) { return global_max_pool2d(x); });
   m["AdaptiveAveragePooling2D((3, 2))"] = of_image([](Tensor x) { return AdaptiveAveragePooling2D({3, 2})(x); });
   m["AdaptiveMaxPooling2D((3, 2))"] = of_image([](Tensor x) { return AdaptiveMaxPooling2D({3, 2})(x); });

@@ -3,6 +3,7 @@
 #include "tenon/batch_dot.h"
 #include "tenon/einsum_dense.h"
 #include "tenon/layer_classes.h"
+#include "tenon/locally_connected.h"
 #include "tenon/preprocessing.h"
 
 namespace tenon::golden {
@@ -36,6 +37,16 @@ void add_core(std::map<std::string, Call>& m) {
   m["EinsumDense('abc,bc->a', output_shape=())"] = einsum({.equation = "abc,bc->a"});
 }
 
+void add_locally_connected(std::map<std::string, Call>& m) {
+  m["LocallyConnected1D(2, 3, strides=2, activation='tanh')"] = one([](Tensor x) {
+    return LocallyConnected1D({.filters = 2, .kernel = 3, .strides = 2, .activation = Activation::kTanh})(x);
+  });
+  m["LocallyConnected1D(2, 2, use_bias=False)"] =
+      one([](Tensor x) { return LocallyConnected1D({.filters = 2, .kernel = 2, .use_bias = false})(x); });
+  m["LocallyConnected2D(2, (2, 3), strides=(1, 2))"] =
+      one([](Tensor x) { return LocallyConnected2D({.filters = 2, .kernel = {2, 3}, .strides = {1, 2}})(x); });
+}
+
 void add_norms(std::map<std::string, Call>& m) {
   m["BatchNormalization()"] = one([](Tensor x) { return BatchNormalization()(x); });
   m["LayerNormalization()"] = one([](Tensor x) { return layer_normalization(x); });
@@ -56,7 +67,12 @@ void add_norms(std::map<std::string, Call>& m) {
 void add_activations(std::map<std::string, Call>& m) {
   m["PReLU(shared_axes=[1])"] = one([](Tensor x) { return prelu(x, {.shared_axes = {1}}); });
   m["LeakyReLU(0.1)"] = one([](Tensor x) { return leaky_relu(x, 0.1); });
+  m["ThresholdedReLU(0.4)"] = one([](Tensor x) { return ThresholdedReLU(0.4)(x); });
   m["ELU(0.5)"] = one([](Tensor x) { return elu(x, 0.5); });
+  m["ReLU(max_value=0.8, negative_slope=0.25, threshold=0.2)"] =
+      one([](Tensor x) { return ReLU({.max_value = 0.8, .negative_slope = 0.25, .threshold = 0.2})(x); });
+  m["Flatten()"] = one([](Tensor x) { return Flatten()(x); });
+  m["Reshape((6, 2))"] = one([](Tensor x) { return Reshape(6, 2)(x); });
   m["Softmax()"] = one([](Tensor x) { return Softmax()(x); });
 }
 
@@ -81,9 +97,11 @@ const std::map<std::string, Call>& keras_layers() {
   static const std::map<std::string, Call> all = [] {
     std::map<std::string, Call> m;
     add_core(m);
+    add_locally_connected(m);
     add_norms(m);
     add_activations(m);
     add_merging(m);
+    add_keras_attention(m);
     add_keras_time_layers(m);
     add_keras_image_layers(m);
     return m;

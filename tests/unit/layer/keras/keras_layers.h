@@ -12,6 +12,7 @@ namespace tenon::golden {
 // "case @ inputs" where a case is there with several, else "case".
 using Call = std::function<Tensors(const Tensors& xs)>;
 const std::map<std::string, Call>& keras_layers();
+void add_keras_attention(std::map<std::string, Call>& layers);
 void add_keras_time_layers(std::map<std::string, Call>& layers);
 void add_keras_image_layers(std::map<std::string, Call>& layers);
 

@@ -1,4 +1,4 @@
-// Every layer of tests/fixtures/layers.csv: outputs, gradients by inputs and weights, the weights' names and shapes.
+// Every layer of tests/fixtures/layers.csv, layers_attention.csv and layers_keras2.csv: outputs, gradients by inputs and weights, the weights' names and shapes.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -47,7 +47,10 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const Row& row : golden::rows("../fixtures/layers.csv")) {
+  std::vector<Row> rows = golden::rows("../fixtures/layers.csv");
+  for (const char* more : {"../fixtures/layers_attention.csv", "../fixtures/layers_keras2.csv"})
+    for (const Row& row : golden::rows(more)) rows.push_back(row);
+  for (const Row& row : rows) {
     if (out.empty() || out.back().name != row.at("case") || out.back().inputs != row.at("inputs"))
       out.push_back({row.at("case"), row.at("inputs"), {}});
     out.back().rows.push_back(row);
@@ -98,7 +101,7 @@ void check_layer(const Case& c, const golden::Call& layer) {
     feeds[name] = input_numbers(shape.elements(), static_cast<int64_t>(xs.size()), whole);
     xs.push_back(feed(graph, name, shape, whole ? DType::kI32 : DType::kF32));
   }
-  if (call.find("mask=mask") != std::string::npos)
+  if (call.find("mask=mask") != std::string::npos || call.find("mask=[mask") != std::string::npos)
     for (const Tensor& x : xs)
       if (x.dim(1) == xs[0].dim(1)) give_mask(x);
   const Tensors ys = layer(xs);
@@ -149,7 +152,7 @@ TEST(KerasLayers, GiveKerasOutputsAndGradients) {
   }
   std::cout << tried << " layers of Keras tried, " << right << " right" << (wrong.empty() ? "" : "; wrong:") << wrong
             << "\n";
-  EXPECT_EQ(tried, 110);
+  EXPECT_EQ(tried, 133);
 }
 
 }  // namespace

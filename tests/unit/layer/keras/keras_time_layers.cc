@@ -105,6 +105,10 @@ void add_keras_time_layers(std::map<std::string, Call>& m) {
   add_cells(m);
   add_wrappers(m);
   add_convolutions(m);
+  m["MaxPooling1D()"] = of_sequence([](Tensor x) { return MaxPooling1D()(x); });
+  m["AveragePooling1D(3, strides=2, padding='same')"] =
+      of_sequence([](Tensor x) { return AveragePooling1D({.pool_size = 3, .strides = 2, .padding = same})(x); });
+  m["GlobalMaxPooling1D()"] = of_sequence([](Tensor x) { return GlobalMaxPooling1D()(x); });
   m["GlobalAveragePooling1D()"] = of_sequence([](Tensor x) { return global_average_pool1d(x); });
   m["ZeroPadding1D()"] = of_sequence([](Tensor x) { return ZeroPadding1D()(x); });
   m["ZeroPadding1D((1, 2))"] = of_sequence([](Tensor x) { return ZeroPadding1D({1, 2})(x); });

@@ -15,7 +15,6 @@ constexpr const char* kBuilt = "no model comes with the library: models_test bui
 
 const Reasons& absent_rows() {
   static const Reasons all{
-      {"layers.Attention", "multi_head_attention, and the op attention(), do it"},
       {"layers.InputLayer", "Input() makes symbols; nothing needs a layer of them"},
       {"utils.Progbar", "fit draws it"},
       {"utils.image_dataset_from_directory", kDatasets},
@@ -93,7 +92,6 @@ const Reasons& absent_arguments() {
       {"layers.BatchNormalization.renorm", kRenorm},
       {"layers.BatchNormalization.renorm_clipping", kRenorm},
       {"layers.BatchNormalization.renorm_momentum", kRenorm},
-      {"layers.BatchNormalization.synchronized", "moments are those of each unit, as of Keras's default"},
       {"layers.Bidirectional.backward_layer", "the second layer of a constructor of its own"},
       {"layers.Bidirectional.weights", kFirst},
       {"layers.CategoryEncoding.sparse", kDense},

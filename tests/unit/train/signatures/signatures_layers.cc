@@ -1,4 +1,5 @@
 // The defaults of layers.
+#include "tenon/attention.h"
 #include "tenon/batch_dot.h"
 #include "tenon/einsum_dense.h"
 #include "tenon/layer_classes.h"
@@ -150,6 +151,9 @@ void add_sequence_layers(Table& t) {
                           {"kernel_initializer", first_value("kernel", summed, {2, 4})},
                           {"bias_initializer", first_value("bias", summed, {2, 4})}} +
                      penalties(sum);
+  const DotAttentionOptions dots;
+  t["Attention"] = {TENON_FIELD(dots, use_scale), TENON_FIELD(dots, dropout),
+                    {"score_mode", text(dots.score_mode == ScoreMode::kDot ? "dot" : "concat")}};
   t["Dot"] = {TENON_NEEDED(BatchDotOptions(), axes), TENON_FIELD(BatchDotOptions(), normalize)};
   t["GaussianNoise"] = {TENON_NEEDED(GaussianNoiseOptions(), stddev)};
   t["GaussianDropout"] = {TENON_NEEDED(GaussianDropoutOptions(), rate)};
@@ -250,6 +254,7 @@ Table layers() {
                                       TENON_FIELD(bn, epsilon),
                                       TENON_FIELD(bn, center),
                                       TENON_FIELD(bn, scale),
+                                      TENON_FIELD(bn, synchronized),
                                       {"moving_mean_initializer", first_value("moving_mean", batch_norm)},
                                       {"moving_variance_initializer", first_value("moving_variance", batch_norm)}}},
       {"LayerNormalization", scaled(layer_norm) + norm_penalties(ln) +

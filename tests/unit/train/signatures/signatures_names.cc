@@ -1,5 +1,6 @@
 // What Tenon calls the classes and functions of tests/golden/signatures.csv: those that are written here exist.
 #include "tenon/adaptive_pooling.h"
+#include "tenon/attention.h"
 #include "tenon/augmentation.h"
 #include "tenon/batch_dot.h"
 #include "tenon/einsum_dense.h"
@@ -30,6 +31,7 @@ const std::map<std::string, std::string>& names() {
       TENON_SAME("layers", AdaptiveAveragePooling2D),
       TENON_SAME("layers", AdaptiveMaxPooling2D),
       TENON_SAME("layers", Add),
+      TENON_SAME("layers", Attention),
       TENON_SAME("layers", Average),
       TENON_SAME("layers", AveragePooling1D),
       TENON_SAME("layers", AveragePooling2D),
