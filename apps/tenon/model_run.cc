@@ -250,7 +250,7 @@ int64_t ModelRun::train_batch() const {
 }
 
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
-  Estimator out(info_->model, config, params_, std::move(warm_start));
+  Estimator out(watched(info_->model), config, params_, std::move(warm_start));
   out.set_events({});
   return out;
 }
@@ -264,6 +264,21 @@ RunConfig ModelRun::run_config() const {
   c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
   c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
   c.deterministic = flags_.boolean("deterministic");
+namespace {
+
+// The model, whose accuracy is shown while it trains.
+ModelFn watched(const ModelFn& model) {
+  return [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+    EstimatorSpec spec = model(features, labels, mode, params);
+    if (mode == Mode::kTrain)
+      for (const auto& [name, metric] : spec.eval_metrics)
+        if (name == "accuracy") spec.training_tensors.emplace_back(name, batch_value(metric));
+    return spec;
+  };
+}
+
+}  // namespace
+
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,

@@ -42,6 +42,10 @@ Progress::~Progress() { clear(); }
 
 void Progress::on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) {
   now_ = run.throughput();
+  for (const std::string& name : run.tensors()) {
+    const std::span<const float> values = run.values(name);
+    sums_[name] = std::accumulate(values.begin(), values.end(), sums_[name]);
+  }
   TrainingHook::on_train_batch_end(run, batch, logs);
 }
 
@@ -51,6 +55,7 @@ void Progress::begin(int64_t step) {
   pace_.begin(step);
   losses_ = 0;
   loss_sum_ = 0;
+  sums_.clear();
 }
 
 bool Progress::after_run(int64_t step, std::span<const float> losses) {
@@ -65,34 +70,41 @@ bool Progress::after_run(int64_t step, std::span<const float> losses) {
   return true;
 }
 
-double Progress::take_mean_loss() {
-  return std::exchange(loss_sum_, 0) / static_cast<double>(std::exchange(losses_, 0));
+Progress::Means Progress::take_means() {
+  const auto steps = static_cast<double>(std::exchange(losses_, 0));
+  Means means{{"loss", std::exchange(loss_sum_, 0) / steps}};
+  for (auto& [name, sum] : sums_) means.emplace_back(name, std::exchange(sum, 0) / steps);
+  return means;
 }
 
 void Progress::draw(int64_t step) {
   drawn_ = Clock::now();
   const double rate = static_cast<double>(step - first_) / seconds_between(begun_, drawn_);
-  draw_line(fitting({"step " + with_commas(step) + "/" + with_commas(target_), "loss " + number_text(take_mean_loss()),
-                     "ETA " + duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)),
-                     rate_text(rate) + " steps/s", limit_text(now_)},
-                    terminal_columns()));
+  std::vector<std::string> parts{"step " + with_commas(step) + "/" + with_commas(target_)};
+  for (const auto& [name, mean] : take_means()) parts.push_back(name + " " + number_text(mean));
+  parts.push_back("ETA " + duration_text(static_cast<double>(target_ - step) / std::max(rate, 1e-9)));
+  parts.push_back(rate_text(rate) + " steps/s");
+  parts.push_back(limit_text(now_));
+  draw_line(fitting(parts, terminal_columns()));
   line_open_ = true;
 }
 
 void Progress::write(int64_t step) {
-  const double rate = pace_.wrote(step), loss = take_mean_loss();
+  const double rate = pace_.wrote(step);
+  const Means means = take_means();
   const Throughput done = now_ - std::exchange(written_then_, now_);
-  if (json_)
-    print_line(Json("step")
-                   .add("step", step)
-                   .add("loss", loss)
-                   .add("steps_per_second", rate)
-                   .add("input_examples_per_second", done.input_rate())
-                   .add("device_examples_per_second", done.device_rate())
-                   .str());
-  else
-    print_line("step " + with_commas(step) + "  loss " + number_text(loss) + "  " + rate_text(rate) + " steps/s  " +
-               limit_text(done));
+  if (json_) {
+    Json json("step");
+    json.add("step", step);
+    for (const auto& [name, mean] : means) json.add(name, mean);
+    json.add("steps_per_second", rate)
+        .add("input_examples_per_second", done.input_rate())
+        .add("device_examples_per_second", done.device_rate());
+    return print_line(json.str());
+  }
+  std::string line = "step " + with_commas(step);
+  for (const auto& [name, mean] : means) line += "  " + name + " " + number_text(mean);
+  print_line(line + "  " + rate_text(rate) + " steps/s  " + limit_text(done));
 }
 
 void Progress::end(int64_t) {

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tenon/estimator.h"
 #include "tenon/log_pace.h"
@@ -29,7 +33,9 @@ class Progress : public TrainingHook {
 
  private:
   using Clock = std::chrono::steady_clock;
-  double take_mean_loss();  // of the steps since it was taken last
+  // The loss and what the model gives beside it, "accuracy": means over the steps since they were taken last.
+  using Means = std::vector<std::pair<std::string, double>>;
+  Means take_means();
   void draw(int64_t step);
   void write(int64_t step);
 
@@ -38,6 +44,7 @@ class Progress : public TrainingHook {
   int64_t target_;
   int64_t first_ = 0, last_ = 0, steps_ = 0, losses_ = 0;
   double seconds_ = 0, loss_sum_ = 0;
+  std::map<std::string, double> sums_;  // of tensors of the model
   Throughput now_, written_then_;  // of the whole call, and when the last line was written
   Clock::time_point begun_, drawn_;
   bool line_open_ = false;

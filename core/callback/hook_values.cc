@@ -14,6 +14,8 @@ Arrays hook_values(const std::string& owner, const HookTensors& tensors, const T
   for (const auto& [tag, name] : tensors) {
     if (name == "loss" && !run.losses().empty()) {
       out[tag] = Array(run.losses().back());
+    } else if (const std::span<const float> steps = run.values(name); !steps.empty()) {
+      out[tag] = Array(steps.back());
     } else if (const auto it = logs.find(name); it != logs.end()) {
       out[tag] = Array(static_cast<float>(it->second));
     } else if (std::find(variables.begin(), variables.end(), name) != variables.end()) {

@@ -86,5 +86,28 @@ void LambdaCallback::on_train_batch_begin(TrainingRun& run, int64_t batch) {
 void LambdaCallback::on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) {
   if (options_.on_train_batch_end) options_.on_train_batch_end(run, batch, logs);
 }
-
+void LambdaCallback::on_test_begin(TrainingRun& run) {
+  if (options_.on_test_begin) options_.on_test_begin(run);
+}
+void LambdaCallback::on_test_end(TrainingRun& run, const Logs& logs) {
+  if (options_.on_test_end) options_.on_test_end(run, logs);
+}
+void LambdaCallback::on_test_batch_begin(TrainingRun& run, int64_t batch) {
+  if (options_.on_test_batch_begin) options_.on_test_batch_begin(run, batch);
+}
+void LambdaCallback::on_test_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) {
+  if (options_.on_test_batch_end) options_.on_test_batch_end(run, batch, logs);
+}
+void LambdaCallback::on_predict_begin(TrainingRun& run) {
+  if (options_.on_predict_begin) options_.on_predict_begin(run);
+}
+void LambdaCallback::on_predict_end(TrainingRun& run) {
+  if (options_.on_predict_end) options_.on_predict_end(run);
+}
+void LambdaCallback::on_predict_batch_begin(TrainingRun& run, int64_t batch) {
+  if (options_.on_predict_batch_begin) options_.on_predict_batch_begin(run, batch);
+}
+void LambdaCallback::on_predict_batch_end(TrainingRun& run, int64_t batch) {
+  if (options_.on_predict_batch_end) options_.on_predict_batch_end(run, batch);
+}
 }  // namespace tenon

@@ -132,6 +132,8 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {
+    if (!step.more()) break;
+    run.call([&](Callback& c) { c.on_predict_batch_begin(run, done); });
     t.use(*this);
     const Results results =
         step(static_cast<int>(options.steps > 0 ? std::min<int64_t>(options.steps - done, 1 << 30) : 0));

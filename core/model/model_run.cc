@@ -73,6 +73,8 @@ Logs ModelRun::test(const Dataset& data, int64_t steps, const char* what) {
   Logs logs;
   int64_t done = 0;
   while (steps == 0 || done < steps) {
+    if (!pass.more()) break;
+    call([&](Callback& c) { c.on_test_batch_begin(*this, done); });
     training_.use(model_);
     const Results results = pass(static_cast<int>(steps > 0 ? std::min<int64_t>(steps - done, 1 << 30) : 0));
     if (!results) break;

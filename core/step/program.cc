@@ -99,6 +99,15 @@ void StepProgram::set_scalars(uint64_t seed) {
   }
 }
 
+void StepProgram::set_number(const std::string& scalar, double value) {
+  const int input = executable_.find_input(scalar);
+  if (input < 0 || executable_.graph.inputs[static_cast<size_t>(input)].role != Role::kScalar) return;
+  set_arguments([&](auto& launch) {
+    for (int k = 0; k < executable_.max_iterations; ++k)
+      launch.set_scalar(k, executable_.slot[static_cast<size_t>(input)], value);
+  });
+}
+
 const Buffer& StepProgram::borrow(const VariableStore& states, const std::string& variable) {
   return *states_.emplace_back(states.buffer(variable));
 }

@@ -29,6 +29,8 @@ class StepProgram {
   const std::vector<IndexRange>& indices() const { return indices_; }
   // Names the variables' buffers; before the first run.
   void bind(const VariableStore& states);
+  // A float that the host gives each step from now on, as a fixed learning rate; does nothing where there is none of that name.
+  void set_number(const std::string& scalar, double value);
   // Sets the dynamic sizes of every step from now on.
   void set_sizes(const DimensionSizes& sizes);
   const DimensionSizes& sizes() const { return sizes_; }

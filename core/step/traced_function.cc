@@ -116,6 +116,7 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
   compile.max_iterations = steps;
   auto out = std::make_unique<Compiled>(Compiled{signature, steps, repeated, nullptr, {}});
   TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
+  for (const auto& [scalar, value] : numbers_) out->program->set_number(scalar, value);
   if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
   if (!variables_) return out;
   TENON_TRY(make_variables(*traced.graph, *variables_));
@@ -129,6 +130,11 @@ Status TracedFunction::prepare(const std::vector<FeatureSpec>& features, int64_t
   taking_.specs = features;
   taking_.batch_size = batch_size;
   return {};
+}
+
+void TracedFunction::set_number(const std::string& scalar, double value) {
+  numbers_[scalar] = value;
+  for (const auto& compiled : programs_) compiled->program->set_number(scalar, value);
 }
 
 Status TracedFunction::bind(VariableStore& variables) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -57,6 +59,9 @@ class TracedFunction {
   // For whole batches. REQUIRED: prepare() or open().
   const Executable& executable() const { return taking_.whole->program->executable(); }
   int programs() const { return static_cast<int>(programs_.size()); }
+
+  // What the host gives each step, as a fixed learning rate, in all programs from now on.
+  void set_number(const std::string& scalar, double value);
 
   // The store has its variables from now on: those of the programs that there are, and it makes what others need.
   Status bind(VariableStore& variables);
@@ -137,6 +142,7 @@ class TracedFunction {
   TracedFunctionOptions options_;
   int most_;  // steps of a call
   VariableStore* variables_;
+  std::map<std::string, double> numbers_ = {};  // of scalars that were set
   std::vector<std::unique_ptr<Compiled>> programs_;
   Taking taking_;
   Throughput past_;  // of feeds that are closed or set aside

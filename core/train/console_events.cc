@@ -1,5 +1,6 @@
 // What an Estimator says unless its program says something else.
 #include <cstdio>
+#include <memory>
 
 #include "base/tell.h"
 #include "base/text.h"
@@ -23,8 +24,14 @@ RunEvents console_events(LogLines lines) {
   RunEvents out{.on_info = say};
   if (lines != LogLines::kTenon) return out;
   out.log_by_clock = true;
-  out.on_log = [](int64_t step, double loss, double steps_per_second) {
-    say(cat("step ", step, "  loss ", estimator_log::number(loss), "  ", rate_text(steps_per_second), " steps/s"));
+  const auto beside = std::make_shared<std::string>();  // the loss
+  out.on_log_tensors = [beside](int64_t, const Logs& values) {
+    beside->clear();
+    for (const auto& [name, value] : values) append(*beside, cat("  ", name, " ", estimator_log::number(value)));
+  };
+  out.on_log = [beside](int64_t step, double loss, double steps_per_second) {
+    say(cat("step ", step, "  loss ", estimator_log::number(loss), *beside, "  ", rate_text(steps_per_second),
+            " steps/s"));
   };
   out.on_checkpoint = [](int64_t step, const std::string& path) { say(cat("saved step ", step, " to ", path)); };
   out.on_evaluate = [](int64_t step, const EvalResult& results) {

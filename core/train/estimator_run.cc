@@ -23,6 +23,13 @@ Status Estimator::Run::begin(Stretch stretch) {
   batch_ = 0;
   loss_sum_ = 0;
   losses_.clear();
+  tensors_ = training_tensors(stretch.graph);
+  values_.clear();
+  sums_.clear();
+  set_number_ = std::move(stretch.set_number);
+  for (const GraphInput& input : stretch.graph.inputs)
+    if (input.role == Role::kScalar && input.name == kLearningRate && !rate_is_set_) rate_ = input.scalar;
+  if (rate_is_set_) set_number_(std::string(kLearningRate), *rate_);
   weights_.clear();
   for (const Variable& v : stretch.graph.variables)
     if (v.kind == VariableKind::kWeight) weights_.push_back(v.name);
@@ -32,15 +39,24 @@ Status Estimator::Run::begin(Stretch stretch) {
 
 Logs Estimator::Run::means() const {
   if (batch_ == 0) return {};
-  return {{"loss", loss_sum_ / static_cast<double>(batch_)}};
+  Logs out{{"loss", loss_sum_ / static_cast<double>(batch_)}};
+  for (const auto& [name, sum] : sums_) out.emplace(name, sum / static_cast<double>(batch_));
+  return out;
 }
 
-Status Estimator::Run::after_call(int64_t step, std::span<const float> losses) {
+std::span<const float> Estimator::Run::values(std::string_view tensor) const {
+  const auto found = values_.find(tensor);
+  return found == values_.end() ? std::span<const float>() : std::span<const float>(found->second);
+}
+
+Status Estimator::Run::after_call(int64_t step, std::span<const float> losses, Values values) {
   if (callbacks_.empty()) return {};
   step_ = step;
   losses_.assign(losses.begin(), losses.end());
   loss_sum_ = std::accumulate(losses.begin(), losses.end(), loss_sum_);
   batch_ += std::ssize(losses);
+  values_ = std::move(values);
+  for (const auto& [name, each] : values_) sums_[name] = std::accumulate(each.begin(), each.end(), sums_[name]);
   const Logs logs = means();
   return callbacks_.each([&](Callback& c) { c.on_train_batch_end(*this, batch_ - 1, logs); });
 }
@@ -50,6 +66,7 @@ void Estimator::Run::leave() {
   save_ = {};
   past_ = throughput();
   throughput_ = {};
+  set_number_ = {};
 }
 
 Status Estimator::Run::end() {
@@ -111,17 +128,21 @@ void Estimator::Run::write(std::string_view variable, const Array& value) {
   m_.dirty = true;
 }
 
+// A variable's, where the model function made one of that name; or a number that the host gives each step.
 double Estimator::Run::learning_rate() const {
+  if (rate_) return static_cast<double>(static_cast<float>(*rate_));
   if (!states().all().contains(kLearningRate))
-    fail("the learning rate is fixed in the graph that the model function built, and can be neither read nor set: ",
-         "there is no variable '", kLearningRate, "'");
+    fail("the learning rate is what a schedule of the model function gives in each step, and can be neither read nor set");
   return read(kLearningRate).item();
 }
 
 void Estimator::Run::set_learning_rate(double value) {
   (void)learning_rate();
   expect_number("the learning rate", value, 0);
-  write(kLearningRate, Array(static_cast<float>(value)));
+  if (!rate_) return write(kLearningRate, Array(static_cast<float>(value)));
+  rate_ = value;
+  rate_is_set_ = true;
+  if (set_number_) set_number_(std::string(kLearningRate), value);
 }
 
 void Estimator::Run::write_file(const std::string& path, const std::vector<std::string>* only) {

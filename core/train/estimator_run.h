@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +28,8 @@ class Estimator::Run final : public TrainingRun {
     int64_t steps;                 // that it does at most; 0: not known
     std::function<Status()> save;  // a checkpoint of model_dir; empty: there is none
     std::function<Throughput()> throughput;
+    // Sets a scalar of the program's steps; and reads results of the last call that did so many steps.
+    std::function<void(const std::string& scalar, double value)> set_number;
   };
   Status begin(Stretch stretch);
   Result<int64_t> most_steps() const { return callbacks_.most_steps(m_.step); }
@@ -33,8 +37,12 @@ class Estimator::Run final : public TrainingRun {
   Status before_call() {
     return callbacks_.each([&](Callback& c) { c.on_train_batch_begin(*this, batch_); });
   }
+  // What the model function gives to be looked at: its names, once a stretch has begun.
+  const std::vector<std::string>& watched() const { return tensors_; }
+  bool has_callbacks() const { return !callbacks_.empty(); }
+  using Values = std::map<std::string, std::vector<float>, std::less<>>;  // of tensors, each step's
   // After a call of the device that led to this step.
-  Status after_call(int64_t step, std::span<const float> losses);
+  Status after_call(int64_t step, std::span<const float> losses, Values values = {});
   // Training has come to its end with this stretch; or evaluation follows.
   Status end();
   Status before_evaluation();
@@ -52,6 +60,8 @@ class Estimator::Run final : public TrainingRun {
   int epochs() const override { return std::max(epochs_, 1); }
   int64_t steps_per_epoch() const override { return steps_; }
   std::span<const float> losses() const override { return losses_; }
+  std::vector<std::string> tensors() const override { return tensors_; }
+  std::span<const float> values(std::string_view tensor) const override;
   const std::string& device() const override { return device_; }
   Throughput throughput() const override { return throughput_ ? past_ + throughput_() : past_; }
   void stop() override { stopped_ = true; }
@@ -89,6 +99,12 @@ class Estimator::Run final : public TrainingRun {
   int64_t steps_ = 0, step_ = 0, batch_ = 0;
   std::vector<float> losses_;
   double loss_sum_ = 0;
+  std::vector<std::string> tensors_;
+  Values values_;                      // of the last call
+  std::map<std::string, double> sums_;  // of values, since the stretch began
+  std::function<void(const std::string& scalar, double value)> set_number_;
+  std::optional<double> rate_;    // of a model function whose learning rate is a number
+  bool rate_is_set_ = false;      // by a callback
 };
 
 }  // namespace tenon

@@ -4,6 +4,7 @@
 
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
+#include "train/inference_run.h"
 
 namespace tenon {
 namespace {
@@ -30,6 +31,13 @@ class Totals {
                    {"global_step", static_cast<double>(step)}};
     for (size_t i = 0; i < metrics_.size(); ++i) out[metrics_[i].first] = metrics_[i].second.value(sums_[i]);
     out.examples = rows_;
+    return out;
+  }
+  // The same without the step, which is no result to callbacks.
+  Logs logs() const {
+    const EvalResult all = result(0);
+    Logs out(all.begin(), all.end());
+    out.erase("global_step");
     return out;
   }
   int64_t rows() const { return rows_; }
@@ -107,6 +115,9 @@ class Estimator::Inference {
   bool ended() const { return feed().ended(); }
   const BatchFeed& feed() const { return *function_->feed(); }
   int64_t step() const { return at_.step; }
+  const InferenceStates& states() const { return at_; }
+  // Whether there may be another batch: callbacks are told before it is taken.
+  bool more() const { return feed().stopped() || function_->feed()->more(); }
   int64_t left_out() const { return left_out_; }
   void report() const {
     m_.report_corrupt(feed().pipeline());
@@ -155,14 +166,20 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   TENON_TRY(pass.prepare(options.checkpoint, most));
   if (options.examples > 0) pass.limit(options.examples);
   const int64_t known = options.steps > 0 ? options.steps : options.examples / batch + (options.examples % batch != 0);
+  InferenceRun run(m, options.hooks, "evaluation");
+  run.begin(pass.states(), known > 0 ? known : input.datasets[0].batches());
+  TENON_TRY(run.call([&](Callback& c) { c.on_test_begin(run); }));
   Totals totals(m.metrics);
   CallLength length(m.config, most);
   int64_t done_so_far = 0;
   const auto count = [&](int64_t batches) {
-    for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, known)) m.log(line);
+    if (m.estimator_log())
+      for (const std::string& line : estimator_log::evaluations(done_so_far, done_so_far + batches, known)) m.log(line);
     done_so_far += batches;
   };
-  for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0 && !pass.ended();) {
+  for (int64_t left = options.steps > 0 ? options.steps : INT64_MAX; left > 0 && !pass.ended() && !run.stopped();) {
+    if (!run.empty() && !pass.more()) break;
+    TENON_TRY(run.call([&](Callback& c) { c.on_test_batch_begin(run, done_so_far); }));
     const auto n = static_cast<uint32_t>(std::min(left, length.batches()));
     const auto start = Clock::now();
     TENON_ASSIGN(const Results done, pass.run(n));
@@ -170,7 +187,11 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
     length.took(n, seconds_since(start));
     totals.add(done);
     left -= done.steps();
-    if (m.estimator_log()) count(done.steps());
+    count(done.steps());
+    if (!run.empty()) {
+      const Logs logs = totals.logs();
+      TENON_TRY(run.call([&](Callback& c) { c.on_test_batch_end(run, done_so_far - 1, logs); }));
+    }
   }
   if (totals.rows() == 0 && pass.left_out() == 0) return invalid("evaluation: the input has no batch of ", batch);
   if (totals.rows() == 0)
@@ -181,35 +202,43 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
   if (m.bad_loss)
     return invalid("evaluation: the loss is ", std::isnan(result.at("loss")) ? "nan" : "infinite", " at global step ",
                    pass.step(), ", expected a finite number");
+  TENON_TRY(run.call([&](Callback& c) { c.on_test_end(run, totals.logs()); }));
   m.warn(m.summaries.evaluated(m.config, options.name, pass.step(), result));
   if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);
   return result;
 }
 
 Status Estimator::predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
-                          int64_t examples) {
+                          int64_t examples, const Callbacks& hooks) {
   const Impl::Listening listening(*impl_);
-  Status status = predict_on_device(input, row, checkpoint, examples);
+  Status status = predict_on_device(input, row, checkpoint, examples, hooks);
   if (!impl_->estimator_log()) return status;
   const Status closed = impl_->close();
   return status.ok() ? closed : status;
 }
 
 Status Estimator::predict_on_device(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
-                                    int64_t examples) {
+                                    int64_t examples, const Callbacks& hooks) {
   TENON_TRY(Impl::check_examples(examples));
   TENON_ASSIGN(const StepInput data, impl_->step_input(input, Mode::kPredict));
   Inference pass(*impl_, data, Mode::kPredict, Remainder::kPad);
   TENON_TRY(pass.prepare(checkpoint, 1));
   const int64_t most = examples > 0 ? examples : INT64_MAX;
-  for (int64_t next = 0; next < most;) {
+  InferenceRun run(*impl_, hooks, "prediction");
+  run.begin(pass.states(), examples > 0 ? (examples - 1) / data.batch_size + 1 : data.datasets[0].batches());
+  TENON_TRY(run.call([&](Callback& c) { c.on_predict_begin(run); }));
+  int64_t batch = 0;
+  for (int64_t next = 0; next < most && !run.stopped(); ++batch) {
+    if (!run.empty() && !pass.more()) break;
+    TENON_TRY(run.call([&](Callback& c) { c.on_predict_batch_begin(run, batch); }));
     TENON_ASSIGN(const Results done, pass.run(1));
     if (!done) break;
     TENON_TRY(emit_rows(done, pass.feed(), most, row));
     next = pass.feed().position(done.examples() - 1) + 1;
+    TENON_TRY(run.call([&](Callback& c) { c.on_predict_batch_end(run, batch); }));
   }
   pass.report();
-  return {};
+  return run.call([&](Callback& c) { c.on_predict_end(run); });
 }
 
 }  // namespace tenon

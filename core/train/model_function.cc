@@ -11,7 +11,7 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kLabel = "label", kPredict = "predict/";
+constexpr std::string_view kLabel = "label", kPredict = "predict/", kTensor = "tensor/";
 
 void expect_scalar(const Tensor& t, std::string_view what) {
   if (!t) fail("the model function gave no ", what);
@@ -28,11 +28,27 @@ void expect_sums(const std::string& name, const MetricOp& metric) {
            ", expected f32");
 }
 
+// One of the training_tensors.
+Tensor as_number(const std::string& name, const Tensor& t) {
+  if (name.empty() || name == "loss") fail("the model function's training tensor '", name, "': expected another name");
+  if (!t) fail("the model function's training tensor '", name, "' was never set");
+  if (t.rank() != 0) fail("the model function's training tensor '", name, "' is ", t.type().str(), ", expected rank 0");
+  return cast(t, DType::kF32);
+}
+
 Outputs training_outputs(const EstimatorSpec& spec) {
   expect_scalar(spec.loss, "loss");
   if (!spec.train_op) fail("the model function gave no train_op for training; minimize() makes one");
-  const Tensor loss = mean_over_replicas(spec.loss), difference = sub(loss, loss);  // 0, or NaN where it is not finite
-  return {{"loss", each(loss)}, {"stop", until(compare(difference, scalar_like(difference, 0), CompareKind::kNe))}};
+  // The units' means, by one exchange.
+  Tensors watched{spec.loss};
+  for (const auto& [name, tensor] : spec.training_tensors) watched.push_back(as_number(name, tensor));
+  watched = means_over_replicas(watched);
+  const Tensor loss = watched[0], difference = sub(loss, loss);  // 0, or NaN where it is not finite
+  Outputs out{{"loss", each(loss)}};
+  for (size_t i = 1; i < watched.size(); ++i)
+    out.add(tensor_result(spec.training_tensors[i - 1].first), each(watched[i]));
+  out.add("stop", until(compare(difference, scalar_like(difference, 0), CompareKind::kNe)));
+  return out;
 }
 
 Outputs evaluation_outputs(const EstimatorSpec& spec) {
@@ -123,6 +139,15 @@ bool are_labelled(const std::vector<FeatureSpec>& specs) {
 }
 
 std::string sum_name(const std::string& metric, size_t sum) { return cat("metric/", metric, "/", sum); }
+
+std::string tensor_result(const std::string& name) { return cat(kTensor, name); }
+
+std::vector<std::string> training_tensors(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Output& r : graph.results)
+    if (r.name.starts_with(kTensor)) names.push_back(r.name.substr(kTensor.size()));
+  return names;
+}
 
 std::string prediction_name(std::string_view result) { return std::string(result.substr(kPredict.size())); }
 

@@ -12,7 +12,7 @@
 namespace tenon {
 
 // The model function as a function of tensors, for batches of these features, of which each replica gets its share. Its
-// results, each the same on all replicas but for predictions: training "loss" (each step) and "stop" (until);
+// results, each the same on all replicas but for predictions: training "loss", "tensor/NAME" (each step) and "stop" (until);
 // evaluation "loss" and the sums of metrics, "metric/NAME/0", .. (each batch); prediction "predict/NAME".
 // With `metrics` they are told what the model function measures.
 using EvalMetrics = std::vector<std::pair<std::string, MetricOp>>;
@@ -31,6 +31,10 @@ Result<Trace> trace_model(const ModelFn& model, const Params& params, const std:
 bool are_labelled(const std::vector<FeatureSpec>& specs);
 
 std::string sum_name(const std::string& metric, size_t sum);
+// Of one of EstimatorSpec::training_tensors.
+std::string tensor_result(const std::string& name);
+// Those that a training graph has, by name.
+std::vector<std::string> training_tensors(const Graph& graph);
 // The name of a prediction, of that of its result.
 std::string prediction_name(std::string_view result);
 

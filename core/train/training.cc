@@ -139,7 +139,8 @@ class Estimator::Training {
     std::function<Status()> save_here;
     if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
-    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); }}));
+    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); },
+                          [this](const std::string& scalar, double value) { function_->set_number(scalar, value); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state
     target_ = target();
     pace_.emplace(m_.config, target_, batches_per_call(m_.config));
@@ -224,12 +225,28 @@ class Estimator::Training {
     m_.step += done.steps;
     m_.input = function_->feed()->state();
     result_.global_step = m_.step;
-    TENON_TRY(run_.after_call(m_.step, losses_));
+    TENON_ASSIGN(Run::Values values, watched(done));
+    TENON_TRY(run_.after_call(m_.step, losses_, std::move(values)));
     if (m_.events.on_log && lines_.due(m_.step)) say_loss();
     return {};
   }
 
-  void say_loss() { m_.events.on_log(m_.step, losses_.back(), lines_.wrote(m_.step)); }
+  // What the model function gives to be looked at, where somebody looks.
+  Result<Run::Values> watched(const StepCall& done) {
+    Run::Values values;
+    if (!run_.has_callbacks() && !m_.events.on_log_tensors) return values;
+    for (const std::string& name : run_.watched()) {
+      TENON_ASSIGN(const Array value, function_->result(done, tensor_result(name)));
+      values[name] = value.to<float>();
+      last_[name] = values[name].back();
+    }
+    return values;
+  }
+
+  void say_loss() {
+    if (m_.events.on_log_tensors && !last_.empty()) m_.events.on_log_tensors(m_.step, last_);
+    m_.events.on_log(m_.step, losses_.back(), lines_.wrote(m_.step));
+  }
 
   // The loss of step i of the call. An error, unless a callback is there for it.
   Status end_at_bad_loss(int64_t i) {
@@ -298,6 +315,7 @@ class Estimator::Training {
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;
+  Logs last_;  // of the model function's training tensors
   bool interrupted_ = false;
 };
 
@@ -368,7 +386,8 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
                                                        .steps = eval.steps,
                                                        .examples = eval.examples,
                                                        .drop_remainder = eval.drop_remainder,
-                                                       .name = eval.name});
+                                                       .name = eval.name,
+                                                       .hooks = eval.hooks});
     if (!evaluated.ok()) return failed(estimator.judged(evaluated.status(), train.input));
     result.eval = evaluated.take();
     if (const Status status = run.evaluated(result.eval); !status.ok()) return failed(status);

@@ -47,6 +47,10 @@ class TrainingRun {
   virtual int64_t steps_per_epoch() const { return 0; }  // of evaluation and prediction: all; 0: not known yet
   // Each step's loss in the last call of the device.
   virtual std::span<const float> losses() const = 0;
+  // The same of what an Estimator's model function gives to be looked at (EstimatorSpec::training_tensors): the names, and
+  // each step's values, none of another name. Logs have their means, as that of the loss.
+  virtual std::vector<std::string> tensors() const { return {}; }
+  virtual std::span<const float> values(std::string_view /*tensor*/) const { return {}; }
   virtual const std::string& device() const = 0;
   // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the limit.
   virtual Throughput throughput() const { return {}; }
@@ -117,9 +121,12 @@ class Callback {
 
   virtual void on_test_begin(TrainingRun& /*run*/) {}
   virtual void on_test_end(TrainingRun& /*run*/, const Logs& /*logs*/) {}
+  // As on_train_batch_begin: before each call of the device, of up to steps_per_execution batches.
+  virtual void on_test_batch_begin(TrainingRun& /*run*/, int64_t /*batch*/) {}
   virtual void on_test_batch_end(TrainingRun& /*run*/, int64_t /*batch*/, const Logs& /*logs*/) {}
   virtual void on_predict_begin(TrainingRun& /*run*/) {}
   virtual void on_predict_end(TrainingRun& /*run*/) {}
+  virtual void on_predict_batch_begin(TrainingRun& /*run*/, int64_t /*batch*/) {}
   virtual void on_predict_batch_end(TrainingRun& /*run*/, int64_t /*batch*/) {}
 };
 

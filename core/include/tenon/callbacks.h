@@ -345,6 +345,14 @@ struct LambdaCallbackOptions {
   std::function<void(TrainingRun& run, int epoch, Logs& logs)> on_epoch_end = {};
   std::function<void(TrainingRun& run, int64_t batch)> on_train_batch_begin = {};
   std::function<void(TrainingRun& run, int64_t batch, const Logs& logs)> on_train_batch_end = {};
+  std::function<void(TrainingRun& run)> on_test_begin = {};
+  std::function<void(TrainingRun& run, const Logs& logs)> on_test_end = {};
+  std::function<void(TrainingRun& run, int64_t batch)> on_test_batch_begin = {};
+  std::function<void(TrainingRun& run, int64_t batch, const Logs& logs)> on_test_batch_end = {};
+  std::function<void(TrainingRun& run)> on_predict_begin = {};
+  std::function<void(TrainingRun& run)> on_predict_end = {};
+  std::function<void(TrainingRun& run, int64_t batch)> on_predict_batch_begin = {};
+  std::function<void(TrainingRun& run, int64_t batch)> on_predict_batch_end = {};
 };
 
 // A callback of functions, each of which may be left out.
@@ -358,6 +366,14 @@ class LambdaCallback : public Callback {
   void on_epoch_end(TrainingRun& run, int epoch, Logs& logs) override;
   void on_train_batch_begin(TrainingRun& run, int64_t batch) override;
   void on_train_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
+  void on_test_begin(TrainingRun& run) override;
+  void on_test_end(TrainingRun& run, const Logs& logs) override;
+  void on_test_batch_begin(TrainingRun& run, int64_t batch) override;
+  void on_test_batch_end(TrainingRun& run, int64_t batch, const Logs& logs) override;
+  void on_predict_begin(TrainingRun& run) override;
+  void on_predict_end(TrainingRun& run) override;
+  void on_predict_batch_begin(TrainingRun& run, int64_t batch) override;
+  void on_predict_batch_end(TrainingRun& run, int64_t batch) override;
 
  private:
   LambdaCallbackOptions options_;

@@ -45,6 +45,10 @@ struct EstimatorSpec {
   TrainOp train_op = {};  // training
   std::vector<std::pair<std::string, Tensor>> predictions = {};
   std::vector<std::pair<std::string, MetricOp>> eval_metrics = {};
+  // Training: numbers of rank 0 of each step by their names, as an accuracy; of several units the mean. Hooks see them by these
+  // names (LoggingTensorHook, SummarySaverHook, TrainingRun::values), logs and console lines have them beside the loss. They are
+  // results of the step as the loss is, and change nothing of what is trained. Throws Error where one is called "loss".
+  std::vector<std::pair<std::string, Tensor>> training_tensors = {};
   ExportOutputs export_outputs = {};  // prediction: what the exported model answers; empty: its predictions
 };
 
@@ -116,6 +120,9 @@ struct RunEvents {
   // Every log_step_count_steps steps and at the end of training: the step just done, its loss, steps a second since the
   // call before; 0 steps: never.
   std::function<void(int64_t step, double loss, double steps_per_second)> on_log = {};
+  // Called before it: what the model function gives to be looked at (EstimatorSpec::training_tensors), of that step. Where there
+  // is nothing it is not called.
+  std::function<void(int64_t step, const Logs& values)> on_log_tensors = {};
   std::function<void(int64_t step, const std::string& path)> on_checkpoint = {};
   std::function<void(const std::string& line)> on_info = {};  // warnings of the device's compiler among them, each once
   std::function<void(int64_t step, const EvalResult& results)> on_evaluate = {};
@@ -171,6 +178,9 @@ struct EvalOptions {
   bool drop_remainder = false;  // those at the end that the units cannot share are left out, which is told
   std::string name = {};        // of several evaluations of one model, for their summaries
   std::string checkpoint = {};  // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
+  // on_test_begin, _batch_begin, _batch_end and _end of callbacks are called; logs are those of the batches so far. Variables can
+  // be read, and stop() ends it; what they cannot do here throws.
+  Callbacks hooks = {};
 };
 
 struct TrainResult {
@@ -211,8 +221,9 @@ class Estimator {
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all. One pipeline reads it.
+  // Of `hooks` on_predict_begin, _batch_begin, _batch_end and _end are called, as EvalOptions has it.
   Status predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint = {},
-                 int64_t examples = 0);
+                 int64_t examples = 0, const Callbacks& hooks = {});
 
   // Closes the device, whose last lines are told; the next call opens it again and goes on. The destructor closes it too,
   // and tells nothing.
@@ -248,13 +259,14 @@ class Estimator {
   class Run;
   class Training;
   class Inference;
+  class InferenceRun;
   class Divergence;
   Result<TrainResult> train(const TrainOptions& options, Run& run);
   Result<TrainResult> train_on_device(const TrainOptions& options, Run& run);
   Status save_changes();
   Result<EvalResult> evaluate_on_device(const EvalOptions& options);
   Status predict_on_device(const TrainInput& input, const PredictRow& row, const std::string& checkpoint,
-                           int64_t examples);
+                           int64_t examples, const Callbacks& hooks);
   Status judged(const Status& why, const TrainInput& train);
   friend Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const TrainSpec& train,
                                                            const EvalSpec& eval);
@@ -273,6 +285,7 @@ struct EvalSpec {
   int64_t steps = 0, examples = 0;  // as EvalOptions has them
   bool drop_remainder = false;
   std::string name = {};
+  Callbacks hooks = {};
 };
 
 struct TrainAndEvaluateResult {

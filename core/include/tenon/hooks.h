@@ -50,7 +50,7 @@ class HookTimer {
   Clock::time_point last_time_;
 };
 
-// What hooks show, by tag: "loss", of the last step, a name of the logs, or a variable.
+// What hooks show, by tag: "loss" or one of EstimatorSpec::training_tensors, of the last step; a name of the logs, or a variable.
 using HookTensors = std::map<std::string, std::string>;
 
 struct LoggingTensorHookOptions {

@@ -40,6 +40,9 @@ struct MetricOp {
   std::vector<double> values(const Sums& added) const;
 };
 
+// What a metric of a total and a count is of this batch alone, f32[]: for EstimatorSpec::training_tensors. 0 where nothing is
+// counted. Throws Error of another metric.
+Tensor batch_value(const MetricOp& metric);
 MetricOp mean(Tensor values, Tensor sample_weight = {});
 MetricOp sum(Tensor values, Tensor sample_weight = {});
 // Shares of predictions[B..] equal to labels[B..].

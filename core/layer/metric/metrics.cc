@@ -120,6 +120,14 @@ MetricOp share(const char* metric, Tensor values, Tensor base, Tensor weight) {
 
 }  // namespace
 
+Tensor batch_value(const MetricOp& metric) {
+  if (metric.result || metric.several || metric.sums.size() != 2 || metric.sums[0].rank() > 0 || metric.sums[1].rank() > 0)
+    fail("batch_value: expected a metric of a total and a count, as a mean and an accuracy are");
+  const Tensor total = metric.sums[0], count = metric.sums[1], none = scalar_like(count, 0);
+  const Tensor some = compare(count, none, CompareKind::kNe);
+  return select(some, total / select(some, count, scalar_like(count, 1)), none);
+}
+
 MetricOp mean(Tensor values, Tensor w) { return weighted("mean", values, w); }
 
 MetricOp sum(Tensor values, Tensor w) {

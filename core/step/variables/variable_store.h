@@ -56,6 +56,8 @@ class VariableStore {
   const SharedBuffer& buffer(const std::string& name) const { return variables_.at(name); }
   bool empty() const { return variables_.empty(); }
   const std::map<std::string, SharedBuffer, std::less<>>& all() const { return variables_; }
+  // Whether it is one of a model's weights, moving averages among them. REQUIRED: it is here.
+  bool is_weight(const std::string& name) const { return roles_.at(name).kind == VariableKind::kWeight; }
   // Whether read() has a value of that name.
   bool has(std::string_view name) const { return variables_.contains(name) || waiting_.contains(name); }
 

@@ -316,5 +316,23 @@ TEST(Callbacks, PathsNameWhatThereIs) {
             start + "{epoch:%n}' has the format '%n', expected one as 02d or .2f");
 }
 
+TEST(Callbacks, LambdaCallbackHasTheFunctionsOfEvaluationAndPrediction) {
+  TestRun run;
+  std::string order;
+  const auto note = [&](const char* what) { return [&order, what](TrainingRun&, auto...) { order += what; }; };
+  LambdaCallback callback({.on_test_begin = note("a"),
+                           .on_test_end = note("d"),
+                           .on_test_batch_begin = note("b"),
+                           .on_test_batch_end = note("c"),
+                           .on_predict_begin = note("e"),
+                           .on_predict_end = note("h"),
+                           .on_predict_batch_begin = note("f"),
+                           .on_predict_batch_end = note("g")});
+  Callback& c = callback;
+  c.on_test_begin(run), c.on_test_batch_begin(run, 0), c.on_test_batch_end(run, 0, {}), c.on_test_end(run, {});
+  c.on_predict_begin(run), c.on_predict_batch_begin(run, 0), c.on_predict_batch_end(run, 0), c.on_predict_end(run);
+  EXPECT_EQ(order, "abcdefgh");
+}
+
 }  // namespace
 }  // namespace tenon

@@ -317,5 +317,25 @@ TEST(FitCalls, RefuseARateThatIsNoneAndABeginningThatComesTooLate) {
   has("set_initial_epoch: training has begun", [](TrainingRun& run) { run.set_initial_epoch(3); });
 }
 
+// Keras: one call before each execution and one behind it, with its first and its last batch.
+TEST(FitCalls, TellOfEachExecutionOfEvaluationAndPrediction) {
+  std::string seen;
+  const auto begin = [&](TrainingRun&, int64_t batch) { seen += "(" + std::to_string(batch); };
+  const auto end = [&](TrainingRun&, int64_t batch, auto...) { seen += std::to_string(batch) + ")"; };
+  LambdaCallback note({.on_test_begin = [&](TrainingRun&) { seen += "test "; },
+                       .on_test_batch_begin = begin,
+                       .on_test_batch_end = end,
+                       .on_predict_begin = [&](TrainingRun&) { seen += " predict "; },
+                       .on_predict_batch_begin = begin,
+                       .on_predict_batch_end = end});
+  Sequential model = regularized();
+  CompileOptions options = sgd(0.1);
+  options.steps_per_execution = 2;
+  model.compile(options);
+  model.evaluate(first_input(), labels(), {.batch_size = 8, .verbose = Verbose::kSilent, .callbacks = {note}});
+  model.predict(first_input(), {.batch_size = 8, .callbacks = {note}});
+  EXPECT_EQ(seen, "test (01)(22) predict (01)(22)");
+}
+
 }  // namespace
 }  // namespace tenon

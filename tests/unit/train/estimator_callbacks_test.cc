@@ -122,9 +122,8 @@ TEST(EstimatorCallbacks, MistakesWithVariablesAreNamed) {
             "LambdaCallback: there is no variable 'dense/kernle'; did you mean 'dense/kernel'?");
   EXPECT_EQ(message([](TrainingRun& run) { run.write("dense/kernel", Array(1.0f)); }),
             "LambdaCallback: variable 'dense/kernel' is f32[1,1], given f32[]");
-  EXPECT_EQ(message([](TrainingRun& run) { run.set_learning_rate(1); }),
-            "LambdaCallback: the learning rate is fixed in the graph that the model function built, and can be neither "
-            "read nor set: there is no variable 'learning_rate'");
+  EXPECT_EQ(message([](TrainingRun& run) { run.set_learning_rate(-1); }),
+            "LambdaCallback: the learning rate is -1, expected 0 or more");
   EXPECT_EQ(message([](TrainingRun& run) { run.set_initial_epoch(1); }),
             "LambdaCallback: this training cannot begin at a later epoch");
 }
@@ -354,6 +353,156 @@ TEST(EstimatorCallbacks, WithTheEstimatorsLogVariablesAreOutOfReachWhileTheDevic
   EXPECT_EQ(train({.on_epoch_end = [](TrainingRun& r, int, Logs&) { r.read("dense/kernel"); }}).status().message(),
             "LambdaCallback: variables cannot be reached while the device is closed, as it is between calls with "
             "LogLines::kEstimator");
+}
+
+EstimatorSpec falling_rate(const Features& features, const Tensor& labels, Mode mode, const Params&) {
+  return line_by_rate(features, labels, mode, ExponentialDecay(0.125, 1, 0.5));
+}
+
+// w is 0, and after steps with rates 0.125 and 0.0625 2 - 2 * 0.375 * 0.6875.
+TEST(EstimatorCallbacks, ReadAndSetTheRateThatTheModelFunctionGaveAsANumber) {
+  Estimator estimator(fixed_rate, cpu(""));
+  std::vector<double> rates;
+  LambdaCallback halve({.on_train_batch_begin = [&](TrainingRun& run, int64_t) {
+    rates.push_back(run.learning_rate());
+    if (rates.size() > 1) run.set_learning_rate(run.learning_rate() / 2);
+  }});
+  double weight = 0;
+  LambdaCallback see({.on_train_batch_end = [&](TrainingRun& run, int64_t, const Logs&) {
+    weight = run.read("dense/kernel").item();
+    EXPECT_EQ(run.variables(), (Texts{"dense/kernel", "global_step"}));
+  }});
+  check(estimator.train({.input = two_points(), .steps = 2, .hooks = {halve, see, StepCounterHook({.every_n_steps = 1})}})
+            .status());
+  EXPECT_EQ(rates, (std::vector<double>{0.125, 0.125}));
+  EXPECT_EQ(weight, 2 - 2 * 0.375 * 0.6875);
+  EXPECT_EQ(Estimator(falling_rate, cpu(""))
+                .train({.input = two_points(), .steps = 1, .hooks = {halve}})
+                .status()
+                .message(),
+            "LambdaCallback: the learning rate is what a schedule of the model function gives in each step, and can be "
+            "neither read nor set");
+}
+
+// Of two epochs of a step each, with rates 0.1 and 0.05: loss 10, then 2.5 and 1.406 at evaluation.
+TEST(EstimatorCallbacks, KerasRateCallbacksTrainAnEstimatorsModel) {
+  TemporaryDirectory dir;
+  Estimator estimator(fixed_rate, cpu(dir.path()));
+  std::vector<double> rates, losses;
+  LambdaCallback see({.on_epoch_end = [&](TrainingRun&, int, Logs& logs) {
+    rates.push_back(logs.at("learning_rate")), losses.push_back(logs.at("val_loss"));
+  }});
+  const auto schedule = LearningRateScheduler([](int epoch) { return epoch == 0 ? 0.1 : 0.05; });
+  check(train_and_evaluate(estimator,
+                           {.input = two_points(), .max_steps = 2, .steps_between_evals = 1, .hooks = {schedule, see}},
+                           {.input = two_points(false)})
+            .status());
+  ASSERT_EQ(rates.size(), 2u);
+  EXPECT_FLOAT_EQ(static_cast<float>(rates[1]), 0.05f);
+  EXPECT_NEAR(losses[0], 2.5, 1e-5);      // w = 1
+  EXPECT_NEAR(losses[1], 1.40625, 1e-5);  // w = 1.25
+
+  // Evaluations that get no better halve it after each: 0.125 * 0.5 once it waited one epoch.
+  TemporaryDirectory other;
+  Estimator plateau(fixed_rate, cpu(other.path()));
+  std::vector<double> next;
+  LambdaCallback note({.on_epoch_end = [&](TrainingRun& run, int, Logs&) { next.push_back(run.learning_rate()); }});
+  const auto reduce =
+      ReduceLROnPlateau({.monitor = "val_loss", .factor = 0.5, .patience = 1, .min_delta = 1e9});
+  check(train_and_evaluate(
+            plateau,
+            {.input = two_points(), .max_steps = 3, .steps_between_evals = 1, .hooks = {reduce, note}},
+            {.input = two_points(false)})
+            .status());
+  EXPECT_EQ(next, (std::vector<double>{0.125, 0.0625, 0.03125}));
+}
+
+// w, and the distance of the first prediction from its target, which is 2 - w, as the model function names them.
+EstimatorSpec watched_line(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+  EstimatorSpec spec = fixed_rate(features, labels, mode, params);
+  if (mode != Mode::kTrain) return spec;
+  const Tensor error = labels - spec.predictions[0].second;
+  spec.training_tensors = {{"distance", reduce_sum(slice(error, {0, 0}, {1, 1}, {}))},
+                           {"far", cast(compare(spec.loss, scalar_like(spec.loss, 2), CompareKind::kGt), DType::kI32)}};
+  return spec;
+}
+
+// w is 0, 1.25 and 1.71875 before the steps; losses 2.5 (w - 2)^2.
+TEST(EstimatorCallbacks, SeeTheTensorsThatTheModelFunctionNames) {
+  Estimator estimator(watched_line, cpu("", {.log_step_count_steps = 1, .iterations_per_loop = 2}));
+  std::vector<std::string> lines;
+  std::vector<Logs> logged, means;
+  RunEvents events = console_events();
+  events.on_info = [&](const std::string& line) { lines.push_back(line); };
+  events.on_log_tensors = [&](int64_t, const Logs& values) { logged.push_back(values); };
+  events.on_log = [](int64_t, double, double) {};
+  estimator.set_events(events);
+  std::vector<float> distances;
+  LambdaCallback see({.on_train_batch_end = [&](TrainingRun& run, int64_t, const Logs& logs) {
+    EXPECT_EQ(run.tensors(), (Texts{"distance", "far"}));
+    const auto values = run.values("distance");
+    distances.insert(distances.end(), values.begin(), values.end());
+    EXPECT_TRUE(run.values("else").empty());
+    means.push_back(logs);
+  }});
+  LoggingTensorHook show({{"d", "distance"}, {"l", "loss"}}, {.every_n_iter = 1});
+  check(estimator.train({.input = two_points(), .steps = 3, .hooks = {see, show}}).status());
+  EXPECT_EQ(distances, (std::vector<float>{2, 0.75f, 0.28125f}));
+  EXPECT_EQ(means.back().at("far"), 1.0 / 3);
+  EXPECT_EQ(means.back().at("distance"), (2 + 0.75 + 0.28125) / 3);
+  EXPECT_EQ(logged.back(), (Logs{{"distance", 0.28125}, {"far", 0}}));
+  EXPECT_TRUE(std::any_of(lines.begin(), lines.end(), [](const auto& l) { return l.starts_with("d = 2.0, l = 10.0"); }));
+}
+
+TEST(EstimatorCallbacks, ATensorToBeLookedAtIsANumberOfAStep) {
+  const auto message = [](const std::string& name, bool scalar) {
+    const ModelFn model = [=](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+      EstimatorSpec spec = fixed_rate(features, labels, mode, params);
+      spec.training_tensors = {{name, scalar ? spec.loss : labels}};
+      return spec;
+    };
+    return Estimator(model, cpu("")).train({.input = two_points(), .steps = 1}).status().message();
+  };
+  EXPECT_NE(message("loss", true).find("training tensor 'loss': expected another name"), std::string::npos);
+  EXPECT_NE(message("y", false).find("training tensor 'y' is f32[2,1], expected rank 0"), std::string::npos);
+}
+
+TEST(EstimatorCallbacks, AreCalledByEvaluationAndPrediction) {
+  TemporaryDirectory dir;
+  Estimator estimator(fixed_rate, cpu(dir.path(), {.iterations_per_loop = 1}));
+  check(estimator.train({.input = two_points(), .steps = 1}).status());  // w = 1.25
+  const Dataset four = Dataset::from_memory({memory_feature<float>("x", DType::kF32, {1}, std::vector<float>{1, 2, 0, 0}),
+                                             memory_feature<float>("label", DType::kF32, {1}, std::vector<float>{2, 4, 2, 2})},
+                                            {.batch_size = 2})
+                           .take();
+  std::string seen;
+  std::vector<double> losses;
+  LambdaCallback note({.on_test_begin = [&](TrainingRun& run) { seen += "test " + std::to_string(run.steps_per_epoch()) + " "; },
+                       .on_test_end = [&](TrainingRun&, const Logs& logs) { seen += "end ", losses.push_back(logs.at("loss")); },
+                       .on_test_batch_begin = [&](TrainingRun&, int64_t batch) { seen += "(" + std::to_string(batch); },
+                       .on_test_batch_end =
+                           [&](TrainingRun& run, int64_t batch, const Logs& logs) {
+                             seen += std::to_string(batch) + ") ";
+                             losses.push_back(logs.at("loss"));
+                             EXPECT_EQ(run.read("dense/kernel").item(), 1.25);
+                             EXPECT_EQ(run.weights(), Texts{"dense/kernel"});
+                             EXPECT_EQ(run.step(), 1);
+                           },
+                       .on_predict_begin = [&](TrainingRun&) { seen += "predict "; },
+                       .on_predict_end = [&](TrainingRun&) { seen += "end"; },
+                       .on_predict_batch_begin = [&](TrainingRun&, int64_t batch) { seen += "(" + std::to_string(batch); },
+                       .on_predict_batch_end =
+                           [&](TrainingRun&, int64_t batch) { seen += std::to_string(batch) + ") "; }});
+  check(estimator.evaluate({.input = four, .hooks = {note}}).status());
+  check(estimator.predict(four, [](int64_t, const auto&) { return Status(); }, {}, 0, {note}));
+  EXPECT_EQ(seen, "test 2 (00) (11) end predict (00) (11) end");
+  EXPECT_EQ(losses, (std::vector<double>{1.40625, (1.40625 + 4) / 2, (1.40625 + 4) / 2}));
+
+  LambdaCallback wrong({.on_test_begin = [](TrainingRun& run) { run.set_learning_rate(1); }});
+  EXPECT_EQ(estimator.evaluate({.input = four, .hooks = {wrong}}).status().message(),
+            "LambdaCallback: there is no learning rate in evaluation of an Estimator");
+  LambdaCallback stop({.on_test_batch_end = [](TrainingRun& run, int64_t, const Logs&) { run.stop(); }});
+  EXPECT_EQ(estimator.evaluate({.input = four, .hooks = {stop}}).take().examples, 2);
 }
 
 }  // namespace

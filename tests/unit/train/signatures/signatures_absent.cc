@@ -72,7 +72,6 @@ const Reasons& absent_arguments() {
       {"input_fn", kCall},
       {"sample_weight", kCall},
       {"class_weight", kCall},
-      {"hooks", "evaluation and prediction take none"},
       {"saving_listeners", "RunEvents::on_checkpoint is told"},
       {"use_cudnn", "backends choose their kernels"},
       {"flash_attention", "backends choose their kernels"},

@@ -178,11 +178,13 @@ Table estimator() {
   const TrainOptions train{.input = input};
   const EvalOptions evaluate{.input = input};
   const TrainSpec train_spec{.input = input};
+  const EvalSpec eval_spec{.input = input};
   const ClassificationTensors classes;
   const WarmStartSettings warm;
   const VarsToWarmStart& vars = warm.vars_to_warm_start;
   Table t{{"TrainSpec", {TENON_OR_NONE(train_spec, max_steps), TENON_FIELD(train_spec, hooks)}},
-          {"EvalSpec", {{"steps", deviates(EvalSpec{.input = input}.steps == 0 ? "all of the input" : "other")}}},
+          {"EvalSpec",
+           {TENON_FIELD(eval_spec, hooks), {"steps", deviates(eval_spec.steps == 0 ? "all of the input" : "other")}}},
           {"EstimatorSpec",
            {TENON_NEEDED(spec, mode),
             TENON_FIELD(spec, predictions),
@@ -196,8 +198,8 @@ Table estimator() {
             {"warm_start_from", none(std::is_constructible_v<Estimator, ModelFn, RunConfig, Params>)}}},
           {"train", {TENON_FIELD(train, hooks), TENON_OR_NONE(train, steps), TENON_OR_NONE(train, max_steps)}},
           {"evaluate",
-           {TENON_OR_NONE(evaluate, steps), {"checkpoint_path", named("checkpoint", own(evaluate.checkpoint))}}},
-          {"predict", {}},
+           {TENON_FIELD(evaluate, hooks), TENON_OR_NONE(evaluate, steps), {"checkpoint_path", named("checkpoint", own(evaluate.checkpoint))}}},
+          {"predict", {{"hooks", none(Callbacks().empty())}}},
           {"train_and_evaluate", {}},
           {"WarmStartSettings",
            {TENON_NEEDED(warm, ckpt_to_initialize_from),
