@@ -71,6 +71,7 @@ std::vector<ModelInfo> make_models() {
           .optimizer = "adam",
           .learning_rate = 0.001,  // the reference's 0.01 stays at the majority class
           .schedule = "constant",
+          .epsilon = 1e-8,  // of TensorFlow 1's AdamOptimizer, which trained it
           .train_batch_size = 256,
           .train_steps = 100,
           .augmentation = Augmentation(),

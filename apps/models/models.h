@@ -38,6 +38,7 @@ struct ModelInfo {
   double learning_rate;
   const char* schedule;  // "constant", "cosine", "rsqrt"
   double warmup_steps = 0;
+  double epsilon = 1e-7;  // of Adam and its kin: Keras's, where the model's own was no other
   int64_t train_batch_size, train_steps;
   Augmentation augmentation;
   std::vector<ModelFlag> flags;

@@ -65,6 +65,14 @@ std::vector<std::string> model_names() {
   return out;
 }
 
+namespace {
+
+bool has_own_epsilon(const models::ModelInfo& m) {
+  return std::any_of(m.flags.begin(), m.flags.end(), [](const models::ModelFlag& f) { return f.name == "epsilon"; });
+}
+
+}  // namespace
+
 void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo* model = model_among(words);
   if (!model) return;
@@ -99,12 +107,15 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");
   flags.number("weight_decay", 0,
                "decoupled: w -= learning_rate * weight_decay * w; adamw and muon: 0.004 unless given", 0, 10);
+  if (!named || !has_own_epsilon(m))
+    flags.number("epsilon", m.epsilon, "of Adam and its kin: what is added to the root of the mean square", 0, 1);
   add_dtype_flag(flags);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
   if (named) return;
   for (const char* name :
-       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer"})
+       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
+        "epsilon"})
     flags.mark_by_model(name);
 }
 
@@ -180,9 +191,13 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   params_.set("learning_rate", info_->learning_rate);
   if (record_ && record_->flags.contains("dtype_policy")) params_.set("dtype_policy", record_->flags["dtype_policy"]);
   for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
-                           "momentum", "nesterov", "clipnorm", "global_clipnorm", "dtype_policy"})
+                           "momentum", "nesterov", "epsilon", "clipnorm", "global_clipnorm", "dtype_policy"})
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, value_of(g));
+  // The model's epsilon is that of its own optimizer; others have theirs.
+  if (flags.has("epsilon") && !flags.given("epsilon") && flags.text("optimizer") != info_->optimizer &&
+      !has_own_epsilon(*info_))
+    params_.set("epsilon", models::ModelInfo().epsilon);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
@@ -249,21 +264,6 @@ int64_t ModelRun::train_batch() const {
   return batch > 0 ? batch : flags_.integer("train_batch_size");
 }
 
-Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
-  Estimator out(watched(info_->model), config, params_, std::move(warm_start));
-  out.set_events({});
-  return out;
-}
-
-RunConfig ModelRun::run_config() const {
-  RunConfig c;
-  c.save_summary_steps = 0;  // unless training is told otherwise
-  c.model_dir = flags_.get_or("model_dir", std::string());
-  c.device = device_of(flags_);
-  check_units(c.device);
-  c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
-  c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
-  c.deterministic = flags_.boolean("deterministic");
 namespace {
 
 // The model, whose accuracy is shown while it trains.
@@ -279,6 +279,21 @@ ModelFn watched(const ModelFn& model) {
 
 }  // namespace
 
+Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
+  Estimator out(watched(info_->model), config, params_, std::move(warm_start));
+  out.set_events({});
+  return out;
+}
+
+RunConfig ModelRun::run_config() const {
+  RunConfig c;
+  c.save_summary_steps = 0;  // unless training is told otherwise
+  c.model_dir = flags_.get_or("model_dir", std::string());
+  c.device = device_of(flags_);
+  check_units(c.device);
+  c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
+  c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
+  c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,

@@ -1,7 +1,9 @@
 #include "checkpoint/tensor_file.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/slot_names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 
@@ -98,6 +100,31 @@ Result<int64_t> TensorFile::scalar(std::string_view name, int64_t missing) const
   TENON_TRY(
       read(name, wide ? std::as_writable_bytes(std::span(&value, 1)) : std::as_writable_bytes(std::span(&narrow, 1))));
   return wide ? value : int64_t{narrow};
+}
+
+bool TensorFile::is_of_tensorflow1() const {
+  const auto* bundle = std::get_if<BundleReader>(&reader_);
+  const auto note = tensors_.lower_bound("tenon/");
+  return bundle && !bundle->find("_CHECKPOINTABLE_OBJECT_GRAPH") &&
+         (note == tensors_.end() || !note->first.starts_with("tenon/"));
+}
+
+Result<std::string> name_in_file(const TensorFile& file, const std::string& variable) {
+  const bool has = file.tensors().contains(variable);
+  const auto is_slot = [&](std::string_view slot) { return variable.ends_with(cat("/", slot)); };
+  if (has && is_slot(kKerasMomentum) && file.is_of_tensorflow1())
+    return invalid("'", file.path(), "': its '", variable, "' is TensorFlow 1's, of the other sign and without the learning ",
+                   "rate: Momentum() goes on with it, SGD cannot");
+  if (has || !is_slot(kTF1Momentum) || !file.is_of_tensorflow1()) return has ? variable : std::string();
+  const std::string theirs = variable.substr(0, variable.size() - kTF1Momentum.size()) + std::string(kKerasMomentum);
+  return file.tensors().contains(theirs) ? theirs : std::string();
+}
+
+void note_writer(std::vector<TensorSource>& tensors) {
+  tensors.push_back({"tenon/writer", {DType::kI64, {}}, [](std::span<std::byte> piece) {
+                       std::fill(piece.begin(), piece.end(), std::byte{0});
+                       return Status();
+                     }});
 }
 
 Status check_variable(const TensorFile& file, std::string_view name, const Type& type) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/number.h"
+#include "base/slot_names.h"
 #include "optimizer/muon.h"
 #include "optimizer/schedule_free.h"
 #include "optimizer/update.h"
@@ -115,6 +116,22 @@ Optimizer SGD(const SGDOptions& o) {
 }
 
 Optimizer SGD(LearningRate learning_rate) { return SGD(SGDOptions{.learning_rate = std::move(learning_rate)}); }
+
+Optimizer Momentum(const MomentumOptions& o) {
+  expect_range("Momentum", "momentum", o.momentum, 0, 1);
+  Optimizer out = base("Momentum", o);
+  out.update = [mu = o.momentum, nesterov = o.use_nesterov](Update& u) {
+    const NameScope scope(u.inside().graph, cat(u.name(), "/update"));
+    const Tensor g = u.gradient(), a = mu * u.slot(kTF1Momentum) + g;
+    u.assign(kTF1Momentum, a);
+    u.assign(u.variable() - u.learning_rate() * (nesterov ? g + mu * a : a));
+  };
+  return out;
+}
+
+Optimizer Momentum(LearningRate learning_rate, double momentum) {
+  return Momentum(MomentumOptions{.learning_rate = std::move(learning_rate), .momentum = momentum});
+}
 
 Optimizer Adam(const AdamOptions& o) {
   return fused("Adam", o, adam_update("Adam", o, "adam_update", adam_slots(o.amsgrad), {{"amsgrad", o.amsgrad}}));

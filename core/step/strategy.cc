@@ -89,7 +89,11 @@ void Strategy::write(std::string_view variable, const Array& value) {
   check(waits || store.empty() ? store.give(std::string(variable), value) : store.write(variable, value));
 }
 
-void Strategy::save(const std::string& path) const { check(write_tensor_file(path, impl_->variables->sources())); }
+void Strategy::save(const std::string& path) const {
+  std::vector<TensorSource> all = impl_->variables->sources();
+  note_writer(all);
+  check(write_tensor_file(path, std::move(all)));
+}
 
 void Strategy::load(const std::string& path) {
   VariableStore& store = *impl_->variables;

@@ -147,7 +147,9 @@ void Estimator::Run::set_learning_rate(double value) {
 
 void Estimator::Run::write_file(const std::string& path, const std::vector<std::string>* only) {
   check(make_directories(directory_of(path)));
-  check(write_tensor_file(path, states().sources(only)));
+  std::vector<TensorSource> tensors = states().sources(only);
+  if (!only) note_writer(tensors);
+  check(write_tensor_file(path, std::move(tensors)));
 }
 
 void Estimator::Run::save(const std::string& path) {

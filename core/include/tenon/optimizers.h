@@ -12,9 +12,9 @@
 // An optimizer is a function that makes one update of one variable; apply() calls it for each of them, and does around it
 // what options ask for. Slots are variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"): Momentum;
 // Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum; with
-// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; Muon; ScheduleFreeAdamW,
-// ScheduleFreeAdamW_1, ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum holds Keras's
-// m = mu m - lr g, where TensorFlow 1 leaves -lr out. The number of calls of apply() is the variable global_step.
+// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; MomentumOptimizer; Muon; ScheduleFreeAdamW,
+// ScheduleFreeAdamW_1, ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum, of SGD, holds Keras's
+// m = mu m - lr g, where TensorFlow 1 leaves -lr out, as Momentum() does. The number of calls of apply() is the variable global_step.
 #pragma once
 
 #include <functional>
@@ -147,6 +147,18 @@ struct SGDOptions {
 };
 Optimizer SGD(const SGDOptions& options = {});
 Optimizer SGD(LearningRate learning_rate);
+// TensorFlow 1's MomentumOptimizer: a = momentum a + g; w -= lr a, with use_nesterov lr (g + momentum a). SGD keeps m = -lr a, as
+// Keras does: there a rate that changes counts from then on alone, here at once for all of a. The slot is
+// VARIABLE/MomentumOptimizer, which begins with the VARIABLE/Momentum of a checkpoint that TensorFlow 1 wrote; such a one is an
+// error for SGD's slot.
+struct MomentumOptions {
+  LearningRate learning_rate = 0.01;
+  double momentum = 0.9;
+  bool use_nesterov = false;
+  TENON_OPTIMIZER_OPTIONS(0);
+};
+Optimizer Momentum(const MomentumOptions& options);
+Optimizer Momentum(LearningRate learning_rate, double momentum);
 struct AdamOptions {
   LearningRate learning_rate = 0.001;
   // epsilon: TensorFlow 1's AdamOptimizer, which Estimators of old were trained by, has 1e-8 in the same place.

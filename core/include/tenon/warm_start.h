@@ -6,7 +6,8 @@
 // the checkpoint was left over. The file may be of another model, optimizer or program: one of Tenon's or TensorFlow's, of a
 // Saver or of tf.train.Checkpoint (whose "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" is found by the
 // variable's name, "dense/kernel", and the slots of Keras's Adam, AdamW, Adagrad, SGD and RMSprop by theirs,
-// "dense/kernel/Momentum"), or one in the safetensors format. Names are those of TensorFlow's Estimator.
+// "dense/kernel/Momentum"), or one in the safetensors format. Names are those of TensorFlow's Estimator. The slot
+// VARIABLE/Momentum that TensorFlow 1 wrote is for Momentum(), and an error for SGD's, which keeps another number (tenon/optimizers.h).
 #pragma once
 
 #include <cstdint>

@@ -40,11 +40,12 @@ Status VariableStore::write(const Buffer& buffer, const Array& value) const {
 // All are checked before the first is read.
 Status VariableStore::check_restores(const Graph& graph, const TensorFile& checkpoint, std::vector<std::string>* anew) {
   for (const Variable& v : graph.variables) {
-    if (v.kind != VariableKind::kWeight && !checkpoint.tensors().contains(v.name)) {
+    TENON_ASSIGN(const std::string name, name_in_file(checkpoint, v.name));
+    if (v.kind != VariableKind::kWeight && name.empty()) {
       if (anew) anew->push_back(v.name);
       continue;
     }
-    if (const Status s = check_variable(checkpoint, v.name, graph.type(graph.inputs[v.input].value)); !s.ok())
+    if (const Status s = check_variable(checkpoint, name.empty() ? v.name : name, graph.type(graph.inputs[v.input].value)); !s.ok())
       return Status(s.code(), cat(s.message(), "; was it trained by another model?"));
   }
   return {};
@@ -74,7 +75,8 @@ Status VariableStore::make(const Variable& variable, const Type& type, const Ten
     TENON_TRY(write(buffer, given->second.value));
     waiting_.erase(given);
   } else if (checkpoint) {
-    TENON_TRY(fill(variable, buffer, checkpoint->tensors().contains(name) ? checkpoint : nullptr, name));
+    TENON_ASSIGN(const std::string tensor, name_in_file(*checkpoint, name));
+    TENON_TRY(fill(variable, buffer, tensor.empty() ? nullptr : checkpoint, tensor));
   } else {
     TENON_TRY(begin(variable, buffer));
   }

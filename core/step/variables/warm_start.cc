@@ -103,9 +103,10 @@ Result<WarmStart::Source> WarmStart::source_of(const std::string& variable, cons
                                                const VariableRole& role) const {
   if (!selects(variable, role)) return Source();
   const Rename* rename = rename_of(variable);
-  const std::string name = rename ? rename->second + variable.substr(rename->first.size()) : variable;
+  const std::string asked = rename ? rename->second + variable.substr(rename->first.size()) : variable;
+  TENON_ASSIGN(const std::string name, name_in_file(file_, asked));
+  if (name.empty() || is_note(name)) return Source();
   const auto found = file_.tensors().find(name);
-  if (found == file_.tensors().end() || is_note(name)) return Source();
   if (found->second == type) return Source{name};
   if (settings_.skip_mismatch) return Source{{}, true};
   return other_type(file_.path(), name, found->second, variable, type);

@@ -20,13 +20,6 @@ inline LearningRate rate_of(const Arguments& a) {
   return std::stod(text);
 }
 
-// TensorFlow 1's MomentumOptimizer: a = mu a + g, w -= lr a. A schedule scales the sum, where Keras's scales each term.
-inline void tf1_momentum(Update& u) {
-  const Tensor a = 0.9 * u.slot("a") + u.gradient();
-  u.assign("a", a);
-  u.assign(u.variable() - u.learning_rate() * a);
-}
-
 // Keras 2's legacy Nadam (Dozat 2016): u_t = b1 (1 - 0.96^(0.004 t) / 2).
 inline void legacy_nadam(Update& u) {
   const Tensor g = u.gradient(), t = u.step() + 1;
@@ -90,7 +83,6 @@ inline void adagrad_da(Update& u) {
 inline std::optional<Optimizer> own(const std::string& name, const Arguments& a) {
   const double epsilon = golden::number(a, "epsilon", 1e-7);
   std::function<void(Update&)> update;
-  if (name == "momentum of TensorFlow 1") update = tf1_momentum;
   if (name == "legacy Nadam") update = legacy_nadam;
   if (name == "legacy Adagrad") update = legacy_adagrad(golden::number(a, "initial_accumulator_value", 0.1), epsilon);
   if (name == "legacy RMSprop") update = legacy_rmsprop(epsilon, golden::flag(a, "centered"));

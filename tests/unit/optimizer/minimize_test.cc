@@ -95,6 +95,7 @@ std::string slots(const Optimizer& optimizer) {
 TEST(Minimize, NamesSlotsAsTensorFlow1Does) {
   EXPECT_EQ(slots(SGD()), "");
   EXPECT_EQ(slots(SGD({.momentum = 0.9})), "Momentum[2,3]");
+  EXPECT_EQ(slots(Momentum(0.1, 0.9)), "MomentumOptimizer[2,3]");
   EXPECT_EQ(slots(Adam()), "Adam[2,3] Adam_1[2,3]");
   EXPECT_EQ(slots(AdamW({.amsgrad = true})), "Adam[2,3] Adam_1[2,3] Adam_2[2,3]");
   EXPECT_EQ(slots(Adagrad()), "Adagrad[2,3]=0.1");

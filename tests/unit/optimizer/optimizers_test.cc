@@ -109,9 +109,8 @@ std::optional<Optimizer> tf1(const std::string& name, const Arguments& a) {
   const LearningRate rate = rate_of(a);
   const double epsilon = number(a, "epsilon", name == "AdamOptimizer" ? 1e-8 : 1e-10);
   if (name == "GradientDescentOptimizer") return SGD(rate);
-  if (name == "MomentumOptimizer" && !rate.is_fixed()) return optimizer_testing::own("momentum of TensorFlow 1", a);
   if (name == "MomentumOptimizer")
-    return SGD({.learning_rate = rate, .momentum = 0.9, .nesterov = flag(a, "use_nesterov")});
+    return Momentum({.learning_rate = rate, .momentum = 0.9, .use_nesterov = flag(a, "use_nesterov")});
   if (name == "AdamOptimizer") return Adam({.learning_rate = rate, .epsilon = epsilon});
   if (name == "AdagradOptimizer") return Adagrad({.learning_rate = rate, .epsilon = 0});
   if (name == "AdadeltaOptimizer") return Adadelta({.learning_rate = rate, .epsilon = 1e-8});

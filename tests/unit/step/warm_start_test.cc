@@ -1,6 +1,9 @@
 // Variables that begin with what a checkpoint has for them, and the report of it.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "checkpoint/tensor_file.h"
 #include "step/function_impl.h"
 #include "tenon/layers.h"
 #include "tenon/losses.h"
@@ -199,6 +202,58 @@ TEST(WarmStartAndLoad, LoadTakesItsPlace) {
   run(strategy, two_layers(SGD(0.0)));
   EXPECT_EQ(strategy.warm_started().checkpoint, "");
   EXPECT_EQ(strategy.read("global_step").item(), 2);
+}
+
+// y = w x with loss mean y^2, of whose gradient 5 w; w begins with 1 and the slot with 3, as a Saver of TensorFlow 1 has them.
+TensorFunction one_weight(const Optimizer& optimizer) {
+  return [=](const Features& in) {
+    const Tensor y = dense(in["x"], {.units = 1, .use_bias = false});
+    const Tensor loss = reduce_mean(y * y);
+    minimize(optimizer, loss);
+    return Outputs{{"loss", loss}};
+  };
+}
+
+TensorSource number(const std::string& name, float value, const Shape& shape) {
+  return {name, {DType::kF32, shape}, [value](std::span<std::byte> piece) {
+            std::memcpy(piece.data(), &value, sizeof value);
+            return Status();
+          }};
+}
+
+WarmStartSettings all_of(const std::string& path) { return {.ckpt_to_initialize_from = path, .vars_to_warm_start = {".*"}}; }
+
+// a = 0.9 * 3 + 5 = 7.7, w = 1 - 0.1 a; with nesterov w = 1 - 0.1 (5 + 0.9 a).
+TEST(WarmStartOfTensorFlow1, MomentumGoesOnWithItsSlotWhichSgdRefuses) {
+  TemporaryDirectory directory;
+  const std::string theirs = directory / "theirs", ours = directory / "ours", sgds = directory / "sgds";
+  check(write_tensor_file(theirs, {number("dense/kernel", 1, {1, 1}), number("dense/kernel/Momentum", 3, {1, 1})}));
+  for (const bool nesterov : {false, true}) {
+    Strategy strategy("cpu");
+    strategy.warm_start(all_of(theirs));
+    run(strategy, one_weight(Momentum({.learning_rate = 0.1, .momentum = 0.9, .use_nesterov = nesterov})));
+    EXPECT_FLOAT_EQ(strategy.read<float>("dense/kernel")[0], nesterov ? 1 - 0.1f * (5 + 0.9f * 7.7f) : 0.23f);
+    EXPECT_FLOAT_EQ(strategy.read<float>("dense/kernel/MomentumOptimizer")[0], 7.7f);
+    EXPECT_EQ(strategy.warm_started().loaded.at("dense/kernel/MomentumOptimizer"), "dense/kernel/Momentum");
+    strategy.save(ours);
+  }
+  const Optimizer sgd = SGD({.learning_rate = 0.1, .momentum = 0.9});
+  Strategy refused("cpu");
+  refused.warm_start(all_of(theirs));
+  EXPECT_EQ(message_of([&] { run(refused, one_weight(sgd)); }),
+            "'" + theirs + "': its 'dense/kernel/Momentum' is TensorFlow 1's, of the other sign and without the learning "
+            "rate: Momentum() goes on with it, SGD cannot");
+  // What Tenon saved is known by its note.
+  Strategy source("cpu"), again("cpu");
+  run(source, one_weight(sgd));
+  source.save(sgds);
+  again.warm_start(all_of(sgds));
+  run(again, one_weight(sgd));
+  EXPECT_EQ(again.warm_started().loaded.count("dense/kernel/Momentum"), 1u);
+  Strategy other("cpu");
+  other.warm_start(all_of(ours));
+  run(other, one_weight(sgd));
+  EXPECT_EQ(other.warm_started().fresh, std::vector<std::string>{"dense/kernel/Momentum"});
 }
 
 }  // namespace
