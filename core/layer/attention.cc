@@ -137,7 +137,7 @@ Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttention
 }
 
 Tensor group_query_attention(Tensor query, Tensor value, const GroupQueryAttentionOptions& o) {
-  const LayerScope scope(query, "group_query_attention", o.name);
+  const LayerScope scope(query, "grouped_query_attention", o.name);
   scope.expect_size("head_dim", o.head_dim);
   scope.expect_size("num_query_heads", o.num_query_heads);
   scope.expect_size("num_key_value_heads", o.num_key_value_heads);
@@ -168,7 +168,7 @@ Tensor MultiHeadAttention::call(const Tensors& xs) {
 }
 
 Tensor GroupQueryAttention::call(const Tensors& xs) {
-  const GroupQueryAttentionOptions o = with_inputs("group_query_attention", name(), xs, options_);
+  const GroupQueryAttentionOptions o = with_inputs("grouped_query_attention", name(), xs, options_);
   return group_query_attention(xs[0], xs[1], o);
 }
 

@@ -149,6 +149,7 @@ class GroupQueryAttention : public LayerOf<GroupQueryAttention> {
   Tensor call(const Tensors& xs) override;
 
  protected:
+  std::string kind() const override { return "grouped_query_attention"; }
   bool is_function() const override { return true; }
 
  private:

@@ -159,7 +159,7 @@ struct GroupQueryAttentionOptions {
   Regularizer kernel_regularizer = {}, bias_regularizer = {}, activity_regularizer = {};
   Constraint kernel_constraint = {}, bias_constraint = {};
   bool trainable = true;
-  std::string name = "group_query_attention";
+  std::string name = "grouped_query_attention";  // as Keras calls it
   // What a call takes, as above.
   Tensor key = {};
   Tensor attention_mask = {};

@@ -169,7 +169,7 @@ TEST(GroupQueryAttention, SharesKeysAndValuesAmongNeighbouringHeads) {
   golden::expect_near(y[0], y[1], 1e-6);
   golden::expect_near(y[2], y[3], 1e-6);
   EXPECT_GT(std::fabs(y[0][0] - y[2][0]), 1e-3);  // the mask counts
-  const Variable* key = graph.find_variable("group_query_attention/key/kernel");
+  const Variable* key = graph.find_variable("grouped_query_attention/key/kernel");
   ASSERT_NE(key, nullptr);
   EXPECT_EQ(graph.type(graph.inputs[static_cast<size_t>(key->input)].value).shape.vec(),
             (std::vector<int64_t>{2, 2, 2}));
@@ -180,7 +180,7 @@ TEST(GroupQueryAttention, SaysWhatDoesNotDivide) {
   const Tensor x = feed(graph, "x", {1, 2, 4});
   EXPECT_EQ(model_testing::error_of(
                 [&] { group_query_attention(x, x, {.head_dim = 2, .num_query_heads = 3, .num_key_value_heads = 2}); }),
-            "group_query_attention 'group_query_attention': num_query_heads is 3, expected a multiple of "
+            "grouped_query_attention 'grouped_query_attention': num_query_heads is 3, expected a multiple of "
             "num_key_value_heads, 2");
 }
 

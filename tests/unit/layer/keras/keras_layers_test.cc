@@ -1,4 +1,4 @@
-// Every layer of tests/fixtures/layers.csv and layers_keras2.csv: outputs, gradients by inputs and weights, the weights' names and shapes.
+// Every layer of tests/fixtures/layers.csv, layers_attention.csv and layers_keras2.csv: outputs, gradients by inputs and weights, the weights' names and shapes.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -48,7 +48,8 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> out;
   std::vector<Row> rows = golden::rows("../fixtures/layers.csv");
-  for (const Row& row : golden::rows("../fixtures/layers_keras2.csv")) rows.push_back(row);
+  for (const char* more : {"../fixtures/layers_attention.csv", "../fixtures/layers_keras2.csv"})
+    for (const Row& row : golden::rows(more)) rows.push_back(row);
   for (const Row& row : rows) {
     if (out.empty() || out.back().name != row.at("case") || out.back().inputs != row.at("inputs"))
       out.push_back({row.at("case"), row.at("inputs"), {}});
