@@ -12,13 +12,13 @@
 namespace tenon {
 namespace {
 
-double seconds = 0;  // on the clock
-std::chrono::steady_clock::time_point now() {
+double bar_seconds = 0;  // on the clock
+std::chrono::steady_clock::time_point bar_now() {
   return std::chrono::steady_clock::time_point() +
-         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(bar_seconds));
 }
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
+std::string put_in(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
   return text;
 }
@@ -30,19 +30,19 @@ std::vector<std::string> golden_bars() {
   bool in = false;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("== ")) in = line.starts_with("== a data set of unknown length");
-    if (in && !line.starts_with("== ")) out.push_back(replaced(replaced(line, "<CR>", "\r"), "<ESC>", "\x1b"));
+    if (in && !line.starts_with("== ")) out.push_back(put_in(put_in(line, "<CR>", "\r"), "<ESC>", "\x1b"));
   }
   return out;
 }
 
 // What is drawn after so many steps that took so long.
-std::string drawn(int64_t target, int64_t done, double took, double loss) {
+std::string bar_drawn(int64_t target, int64_t done, double took, double loss) {
   ::unsetenv("NO_COLOR");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), &std::fclose);
-  seconds = 100;
-  ProgressBar bar(file.get(), Verbose::kBar, &now);
+  bar_seconds = 100;
+  ProgressBar bar(file.get(), Verbose::kBar, &bar_now);
   bar.begin(target);
-  seconds += took;
+  bar_seconds += took;
   bar.update(done, {{"loss", loss}});
   std::string text(static_cast<size_t>(std::ftell(file.get())), ' ');
   std::rewind(file.get());
@@ -53,14 +53,14 @@ std::string drawn(int64_t target, int64_t done, double took, double loss) {
 TEST(ProgressBar, OfUnknownLengthAndOfHoursIsKeras) {
   const std::vector<std::string> golden = golden_bars();
   ASSERT_GE(golden.size(), 2u);
-  EXPECT_EQ(drawn(0, 2, 0.504, 0.5299), golden[0]);
-  EXPECT_EQ(drawn(100000, 1000, 4000, 1), golden[1]);
+  EXPECT_EQ(bar_drawn(0, 2, 0.504, 0.5299), golden[0]);
+  EXPECT_EQ(bar_drawn(100000, 1000, 4000, 1), golden[1]);
 }
 
 // Keras: over an hour h:mm:ss, over a minute m:ss, else seconds.
 TEST(ProgressBar, SaysTheTimeThatIsLeftInItsThreeForms) {
   const auto left = [](int64_t target, double took) {
-    const std::string text = drawn(target, 10, took, 1);  // of 10 steps
+    const std::string text = bar_drawn(target, 10, took, 1);  // of 10 steps
     const size_t end = text.rfind("\x1b[0m"), begin = text.rfind("\x1b[1m") + 4;
     return text.substr(begin, end - begin);
   };
