@@ -19,7 +19,7 @@ daemons=()
 trap 'kill "${daemons[@]}" 2>/dev/null; "$hosts" down $name; rm -rf "$work"' EXIT
 
 # sshd's own folder, which a system without its service lacks.
-[ -d /run/sshd ] || mkdir -p -m 755 /run/sshd
+[ -d /run/sshd ] || mkdir -m 755 /run/sshd
 for key in user host; do ssh-keygen -q -t ed25519 -N '' -f "$work/$key"; done
 cat >"$work/sshd_config" <<END
 HostKey $work/host
