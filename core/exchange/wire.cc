@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/text.h"
+#include "exchange/transport.h"
 
 namespace tenon {
 namespace {
@@ -40,18 +41,22 @@ class Patience {
 }  // namespace
 
 Wire::Wire(const tenon_transport& transport)
-    : transport_(transport),
+    : transport_(std::make_unique<const tenon_transport>(transport)),
+      rank_(static_cast<int>(transport.rank)),
+      count_(static_cast<int>(transport.count)),
       left_(transport.count),
       leaving_(transport.count),
       last_heard_(Clock::now()),
       last_beat_(last_heard_),
       last_tended_(last_heard_) {
-  for (uint32_t r = 0; r < transport_.count; ++r) {
-    const char* const host = transport_.host(transport_.self, r);
+  for (uint32_t r = 0; r < transport.count; ++r) {
+    const char* const host = transport_->host(transport_->self, r);
     hosts_.emplace_back(host ? host : "?");
   }
   listen();
 }
+
+Wire::~Wire() = default;
 
 // What others say of their own accord is received at any time.
 void Wire::listen() {
@@ -67,7 +72,7 @@ std::string Wire::named(int rank) const { return cat("process ", rank, " on ", h
 
 Status Wire::told(const tenon_status& status, const char* what) const {
   return Status(static_cast<Code>(status.code),
-                cat(transport_.name, ": ", what, ": ", status.message ? status.message : "failed"));
+                cat(transport_->name, ": ", what, ": ", status.message ? status.message : "failed"));
 }
 
 // ---- messages ----
@@ -82,8 +87,8 @@ Result<Wire::Request> Wire::begin(bool sends, int peer, MessageTag tag, const vo
   done_[request] = 0;
   const auto to = static_cast<uint32_t>(peer), number = static_cast<uint32_t>(tag);
   const tenon_status status =
-      sends ? transport_.send(transport_.self, to, number, data, bytes, request)
-            : transport_.receive(transport_.self, to, number, const_cast<void*>(data), bytes, request);
+      sends ? transport_->send(transport_->self, to, number, data, bytes, request)
+            : transport_->receive(transport_->self, to, number, const_cast<void*>(data), bytes, request);
   if (status.code != TENON_OK) return told(status, sends ? "send" : "receive");
   return request;
 }
@@ -99,7 +104,7 @@ Status Wire::poll() {
   std::array<uint64_t, 64> tokens;
   uint32_t n = 0;
   do {
-    const tenon_status status = transport_.poll(transport_.self, tokens.data(), tokens.size(), &n);
+    const tenon_status status = transport_->poll(transport_->self, tokens.data(), tokens.size(), &n);
     if (status.code != TENON_OK) return told(status, "poll");
     for (uint32_t i = 0; i < n; ++i) done_[tokens[i]] = 1;
   } while (n == tokens.size());
@@ -226,10 +231,10 @@ bool Wire::meet_leaving(milliseconds most) {
 }
 
 void Wire::abort(int code) const {
-  transport_.abort(transport_.self, code);
+  transport_->abort(transport_->self, code);
   std::_Exit(code);
 }
 
-void Wire::close() { transport_.close(transport_.self); }
+void Wire::close() { transport_->close(transport_->self); }
 
 }  // namespace tenon

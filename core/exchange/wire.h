@@ -7,12 +7,16 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "exchange/transport.h"
+#include "tenon/status.h"
+
+struct tenon_status;
+struct tenon_transport;
 
 namespace tenon {
 
@@ -28,9 +32,12 @@ class Wire {
  public:
   // Beats begin at once.
   explicit Wire(const tenon_transport& transport);
+  ~Wire();
+  Wire(const Wire&) = delete;
+  Wire& operator=(const Wire&) = delete;
 
-  int rank() const { return static_cast<int>(transport_.rank); }
-  int count() const { return static_cast<int>(transport_.count); }
+  int rank() const { return rank_; }
+  int count() const { return count_; }
   const std::vector<std::string>& hosts() const { return hosts_; }
 
   using Request = uint32_t;
@@ -68,7 +75,8 @@ class Wire {
   bool finish(Request request);
   std::string named(int rank) const;
 
-  tenon_transport transport_;
+  const std::unique_ptr<const tenon_transport> transport_;
+  const int rank_, count_;
   std::vector<std::string> hosts_;
   std::vector<uint8_t> done_;  // of each request
   std::vector<Request> free_;  // requests that are complete and were waited for

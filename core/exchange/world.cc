@@ -15,6 +15,7 @@
 #include "base/caught.h"
 #include "base/process/job.h"
 #include "base/text.h"
+#include "exchange/transport.h"
 #include "tenon/processes.h"
 
 namespace tenon {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "exchange/wire.h"
+#include "tenon/plugin/transport.h"
 
 namespace tenon {
 
