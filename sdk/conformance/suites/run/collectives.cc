@@ -127,9 +127,11 @@ void tells_of_all_units(Subject& s) {
   at_least("result_bytes", all.info().result_bytes, 4 * rows * columns);
   at_least("peak_bytes", all.info().peak_bytes, 4 * rows * (inner + columns) + weights);
   at_least("capacity_bytes", all.info().capacity_bytes, one.info().capacity_bytes);
-  expect(all.info().flops == units * one.info().flops, "compile's info: flops of " + std::to_string(units) +
-                                                           " units are " + std::to_string(all.info().flops) +
-                                                           ", of one " + std::to_string(one.info().flops));
+  // Dealing rows out and joining them may count a little.
+  const uint64_t flops = all.info().flops, of_one = one.info().flops;
+  expect(flops >= units * of_one && flops <= (units + 1) * of_one,
+         "compile's info: flops of " + std::to_string(units) + " units are " + std::to_string(flops) + ", of one " +
+             std::to_string(of_one));
 }
 
 // A buffer counts with all that it has, wherever its units are.
