@@ -1,6 +1,7 @@
 // Questions about texts as tokens: records as `tenon convert answers` writes them, train-%.5d-of-%.5d and validation-.., with
 // "inputs", "start" and "end" of i64. An example is the inputs, with 0 behind the end, and both places.
 #include <algorithm>
+#include <optional>
 
 #include "data/pairs.h"
 #include "data/token_data.h"
@@ -77,7 +78,7 @@ const DataKind kAnswers{
           flags.integer("doc_stride", 0, "tokens from one window to the next; 0: the same", 0, 1 << 16);
           flags.integer("vocab_size", 0, "tokens that there are; 0: as the data or the model say", 0, 1 << 24);
         },
-    .train_flags = [](Flags&) {},
+    .train_flags = add_vocabulary_flag,
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<AnswerData>(c); },
 };
 

@@ -1,6 +1,7 @@
 // Text without gaps as tokens: records as `tenon convert text` writes them, train-%.5d-of-%.5d and validation-.., with the i64 list
 // "tokens". An example is those, with 0 behind the end of the last one.
 #include <algorithm>
+#include <optional>
 
 #include "data/pairs.h"
 #include "data/token_data.h"
@@ -54,7 +55,7 @@ const DataKind kText{
                         1 << 16);
           flags.integer("vocab_size", 0, "tokens that there are; 0: as the data or the model say", 0, 1 << 24);
         },
-    .train_flags = [](Flags&) {},
+    .train_flags = add_vocabulary_flag,
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<TextData>(c); },
 };
 
