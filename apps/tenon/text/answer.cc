@@ -222,7 +222,7 @@ class FileAnswers {
       if (!pending_.empty()) write_line(pending_ + ",");
       pending_ = json_string(asked.question.id) + ": " + json_string(answer);
       std::vector<std::string> right;
-      for (Answer& a : asked.question.answers) right.push_back(std::move(a.text));
+      for (tenon::Answer& a : asked.question.answers) right.push_back(std::move(a.text));
       has_answers_ |= !right.empty() || asked.question.is_impossible;
       if (right.empty()) right.emplace_back();
       references_.push_back(std::move(right));

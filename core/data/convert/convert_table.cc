@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
+#include "base/process/job.h"
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/file/file.h"
@@ -172,7 +174,7 @@ Status write_cells(const TableSplit& cells, uint64_t seed, OutputSet& output, Th
     builder.add_int64("label", cells.labels[row]);
     return {};
   };
-  return output.write_split(source, pool, split);
+  return output.write_splits(std::span(&source, 1), pool, std::span(split, 1));
 }
 
 // Rows to train on and rows that are held out.
@@ -206,7 +208,7 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
   ConvertSummary summary;
   summary.labels = scheme.classes;
   TENON_TRY(check_interrupted(o));
-  TENON_ASSIGN(OutputSet output, OutputSet::create(o));
+  TENON_ASSIGN(OutputSet output, OutputSet::create_whole(o));
   summary.splits.resize(files.size());
   for (size_t s = 0; s < files.size(); ++s) {
     // Rows that are like a model's are there to be looked at, unless others are, too.
@@ -230,7 +232,14 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
 Result<ConvertSummary> convert_table(const ConvertTableOptions& options, ThreadPool& pool) {
   if (options.input.empty() || (options.label.empty() && options.like.empty()))
     return invalid("convert table: expected a CSV file and the label's column");
-  return caught([&] { return convert_table_files(options, pool); });
+  return caught([&]() -> Result<ConvertSummary> {
+    ConvertSummary summary;
+    TENON_TRY(as_first_does([&]() -> Status {  // what is read as a whole is written by one
+      TENON_ASSIGN(summary, convert_table_files(options, pool));
+      return {};
+    }));
+    return summary;
+  });
 }
 
 }  // namespace tenon
