@@ -203,7 +203,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, value_of(g));
   // The model's epsilon is that of its own optimizer; others have theirs.
-  if (flags.has("epsilon") && !flags.given("epsilon") && flags.text("optimizer") != info_->optimizer &&
+  if (flags.has("epsilon") && flags.has("optimizer") && !flags.given("epsilon") && flags.text("optimizer") != info_->optimizer &&
       !has_own_epsilon(*info_))
     params_.set("epsilon", models::ModelInfo().epsilon);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
