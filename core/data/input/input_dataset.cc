@@ -70,21 +70,41 @@ class RecordSource : public Source {
   Status look_at(const RecordRef& ref, const std::function<Status(std::string_view)>& fn) const override {
     ItemRoom room;
     const Status status = room.run([&]() -> Status {
-      const Part& part = parts_[ref.part];
       std::unique_ptr<char[]> large;
-      TENON_ASSIGN(const std::string_view data, files_.read(part.file, part.record(ref), 0, &large));
+      TENON_ASSIGN(const std::string_view data, files_.read(parts_[ref.part].file, record_of(ref), 0, &large));
       return call_user(fn, data);
     });
     return status.ok() ? status : with_place(status, where(ref));
   }
   std::string where(const RecordRef& ref) const override {
-    const Part& part = parts_[ref.part];
-    return files_.where(part.file, part.record(ref));
+    return files_.where(parts_[ref.part].file, record_of(ref));
   }
   std::vector<uint32_t> counts() const override {
     std::vector<uint32_t> counts;
     for (const Part& part : parts_) counts.push_back(part.count);
+    for (size_t i = 0; i < kept_.size(); ++i) counts[i] = static_cast<uint32_t>(kept_[i].size());
     return counts;
+  }
+  // Leaves out what `keep` does not want; gives how many that are. What is damaged stays where that is tolerated.
+  Result<int64_t> keep_only(const std::function<Result<bool>(std::string_view)>& keep, bool tolerate, ThreadPool* pool) {
+    std::vector<std::vector<uint32_t>> kept(parts_.size());
+    int64_t left_out = 0;
+    for (const Status& looked : for_each_item(pool, parts_.size(), [&](size_t part) -> Status {
+           for (uint32_t record = 0; record < parts_[part].count; ++record) {
+             bool wanted = true;
+             const Status status = look_at({static_cast<uint32_t>(part), record}, [&](std::string_view data) -> Status {
+               TENON_ASSIGN(wanted, keep(data));
+               return {};
+             });
+             if (!status.ok() && (!tolerate || status.code() != Code::kInvalid)) return status;
+             if (wanted) kept[part].push_back(record);
+           }
+           return {};
+         }))
+      TENON_TRY(looked);
+    for (size_t i = 0; i < kept.size(); ++i) left_out += parts_[i].count - static_cast<int64_t>(kept[i].size());
+    if (left_out > 0) kept_ = std::move(kept);
+    return left_out;
   }
   int64_t bytes_per_example() const override { return files_.bytes() / std::max<int64_t>(records_, 1); }
   std::vector<std::string> lost() const override { return lost_; }
@@ -100,15 +120,18 @@ class RecordSource : public Source {
   }
 
  private:
+  int64_t record_of(const RecordRef& ref) const {
+    return parts_[ref.part].record(kept_.empty() ? ref : RecordRef{ref.part, kept_[ref.part][ref.record]});
+  }
   Status fill_once(const RecordRef& ref, const Sample& sample, Slots& out) const {
-    const Part& part = parts_[ref.part];
     std::unique_ptr<char[]> large;
-    TENON_ASSIGN(const std::string_view data, files_.read(part.file, part.record(ref), sample.epoch, &large));
+    TENON_ASSIGN(const std::string_view data, files_.read(parts_[ref.part].file, record_of(ref), sample.epoch, &large));
     return call_user(map_, data, sample, out);
   }
 
   RecordFiles files_;
   std::vector<Part> parts_;
+  std::vector<std::vector<uint32_t>> kept_;  // of each part, which records are examples; empty: all
   int64_t records_ = 0;
   std::vector<std::string> lost_;
   MapFn map_;
@@ -383,7 +406,15 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
                                                  std::move(map));
     const bool bucketed = !options.buckets.boundaries.empty();
     if (bucketed) TENON_TRY(check_buckets(options.buckets, options, specs));
+    int64_t left_out = 0;
+    if (options.keep) {
+      TENON_ASSIGN(left_out, source->keep_only(options.keep, options.skip_corrupt, pool));
+      const std::vector<uint32_t> counts = source->counts();
+      if (left_out > 0 && std::all_of(counts.begin(), counts.end(), [](uint32_t n) { return n == 0; }))
+        return invalid(name, ": all ", left_out, " records are left out");
+    }
     TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
+    impl->left_out = left_out;
     if (!bucketed) return Dataset(std::move(impl));
     TENON_ASSIGN(impl->buckets, bucket_table(*impl, pool));
     if (impl->buckets.left_out == static_cast<int64_t>(impl->size))
@@ -435,7 +466,7 @@ const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }
 const std::vector<FeatureSpec>& Dataset::specs(int bucket) const {
   return bucket < 0 ? impl_->specs : impl_->buckets.specs[static_cast<size_t>(bucket)];
 }
-int64_t Dataset::left_out() const { return impl_->buckets.left_out; }
+int64_t Dataset::left_out() const { return impl_->left_out + impl_->buckets.left_out; }
 const InputOptions& Dataset::options() const { return impl_->options; }
 int64_t Dataset::size() const { return static_cast<int64_t>(impl_->size); }
 uint64_t Dataset::fingerprint() const { return impl_->fingerprint; }

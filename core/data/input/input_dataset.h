@@ -57,6 +57,7 @@ struct Dataset::Impl {
   uint64_t size = 0;
   uint64_t fingerprint = 0, data_fingerprint = 0;
   BucketTable buckets = {};  // empty: none
+  int64_t left_out = 0;      // by options.keep
 };
 
 // The map function of Dataset::images and its specs.

@@ -92,6 +92,9 @@ struct InputOptions {
   int prefetch = 0;  // batches made ahead; 0: grows while next() has to wait, up to the number of slots
   // Of from_records: features are of the last boundary along their first axis, and become shorter with the bucket.
   LengthBuckets buckets = {};
+  // Of from_records: which records are examples; the others are left out and counted (Dataset::left_out). Called once for each when
+  // the data are opened, from many threads. None: all are.
+  std::function<Result<bool>(std::string_view record)> keep = {};
 
   // Images: "image" is f32[height, width, channels], "label" i32 in [0, num_classes).
   int height = 0;
@@ -219,7 +222,7 @@ class Dataset {
   const std::vector<FeatureSpec>& specs() const;
   // Of an example in a batch of that bucket (Batch::bucket).
   const std::vector<FeatureSpec>& specs(int bucket) const;
-  int64_t left_out() const;  // examples that are longer than the last bucket
+  int64_t left_out() const;  // records that options.keep does not want, or that are longer than the last bucket
   const InputOptions& options() const;
   int64_t size() const;          // examples in an epoch of this shard
   int64_t batches() const;       // in an epoch that does not repeat

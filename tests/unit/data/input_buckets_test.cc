@@ -1,4 +1,6 @@
 // Batches of records of about one length.
+#include <set>
+
 #include "unit/data/input_testing.h"
 
 namespace tenon {
@@ -125,6 +127,34 @@ TEST(Buckets, SayWhatDoesNotFit) {
 // TensorFlow's Transformer with max_length 64 has these (its _create_min_max_boundaries with the last one replaced).
 TEST(Buckets, HaveTheBoundariesOfTheTransformer) {
   EXPECT_EQ(length_boundaries(25), (std::vector<int64_t>{8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 24, 25}));
+}
+
+// Without buckets: what is not wanted is no example, for training and for evaluation.
+TEST(Records, AreLeftOutAndCountedWhereTheyAreNotWanted) {
+  const TemporaryDirectory directory;
+  write_numbers(directory, {150, 150, 3});
+  InputOptions o = numbers_in(directory);
+  o.batch_size = 10;
+  o.keep = [](std::string_view record) -> Result<bool> {
+    TENON_ASSIGN(const int64_t length, length_of(record));
+    return length <= kLongest;
+  };
+  const std::vector<FeatureSpec> specs{{"elements", {DType::kI64, {kLongest}}}};
+  for (const bool training : {false, true}) {
+    o.training = o.repeat = o.drop_remainder = training;
+    const Dataset data = Dataset::from_records(o, specs, read_elements).take();
+    EXPECT_EQ(data.left_out(), 60);  // of 303, those whose n % 15 is 12, 13 or 14
+    EXPECT_EQ(data.size(), 243);
+    std::vector<int64_t> seen;
+    for (const Seen& batch : batches(data, 24, 2)) seen.insert(seen.end(), batch.numbers.begin(), batch.numbers.end());
+    EXPECT_EQ(std::set<int64_t>(seen.begin(), seen.end()).size(), 240u);
+  }
+  o.keep = [](std::string_view) -> Result<bool> { return false; };
+  const Status none = Dataset::from_records(o, specs, read_elements).status();
+  EXPECT_EQ(none.message(), directory.path() + "/train-*: all 303 records are left out");
+  o.keep = [](std::string_view) -> Result<bool> { return Status(Code::kInvalid, "is odd"); };
+  EXPECT_NE(Dataset::from_records(o, specs, read_elements).status().message().find("record at offset 0: is odd"),
+            std::string::npos);
 }
 
 }  // namespace
