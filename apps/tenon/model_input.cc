@@ -60,6 +60,12 @@ void ModelRun::try_device() const { (void)resolve_device(device_of(flags_)); }
 
 Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.batch_size = batch_size}); }
 
+void ModelRun::say_left_out(const Dataset& data, const char* what, const Say& say) const {
+  if (data.left_out() > 0)
+    say(format("%s: left out %s, longer than max_length, %ld", what,
+               counted(data.left_out(), "example").c_str(), static_cast<long>(params_.get<int64_t>("max_length"))));
+}
+
 Dataset ModelRun::train_part(const InputContext& context) const {
   const InputOptions options = part_of(input_options(context.batch_size, true), context);
   try_device();
@@ -114,7 +120,9 @@ Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   InputOptions o = one;
   o.batch_size = eval_batch(all.size(), say);
   if (in_order) o.interleave = 1;
-  return data_->records(o);
+  const Dataset data = data_->records(o);
+  say_left_out(data, "evaluation", say);
+  return data;
 }
 
 Dataset ModelRun::file_data(const std::vector<std::string>& paths, const Say& say) const {

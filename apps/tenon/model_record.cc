@@ -110,12 +110,16 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
   if (!model.is_string()) refuse(path, "model", model, "a text");
   const models::ModelInfo* info = models::find_model(model.get<std::string>());
   if (!info) refuse(path, "no model " + shown(model));
-  ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}};
+  ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}, {}};
   for (const auto& [name, value] : info->example(params_of(record, *info)).numbers)
     if (value != 0 || json.contains(name))  // 0 is what it is where nothing is said
       record.numbers[name] = size_of(path, json, name.c_str());
   if (const auto classes = record.numbers.find("num_classes"); classes != record.numbers.end())
     record.labels = labels_of(path, member(path, json, "labels"), classes->second);
+  if (const auto vocabulary = json.find("vocabulary"); vocabulary != json.end()) {
+    if (!vocabulary->is_string()) refuse(path, "vocabulary", *vocabulary, "a text");
+    record.vocabulary = vocabulary->get<std::string>();
+  }
   return record;
 }
 
@@ -151,6 +155,7 @@ std::string text_of(const ModelRecord& record) {
     std::visit([&, key = name](const auto& v) { json["flags"][key] = v; }, value);
   for (const auto& [name, value] : record.numbers) json[name] = value;
   if (record.numbers.contains("num_classes")) json["labels"] = record.labels;
+  if (!record.vocabulary.empty()) json["vocabulary"] = record.vocabulary;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -17,6 +17,7 @@ struct ModelRecord {
   std::map<std::string, Params::Value> flags;  // the model's own, and dtype_policy
   std::map<std::string, int64_t> numbers;      // of an example, as its kind of data names them
   std::vector<std::string> labels;             // class names; empty: unknown
+  std::string vocabulary;                      // the mark of that of a model of text (data/vocabulary.h); empty: unknown
 };
 
 // Of a model directory, or of the one that a checkpoint is in; none where it has no such file. Throws Error where the file is

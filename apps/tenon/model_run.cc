@@ -110,7 +110,14 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
 
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).shape_flags(flags); }
 
-void add_train_data_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).train_flags(flags); }
+void add_batch_flags(Flags& flags, const std::vector<std::string>& words) {
+  if (const auto add = kind_among(words).batch_flags) add(flags);
+}
+
+void add_train_data_flags(Flags& flags, const std::vector<std::string>& words) {
+  add_batch_flags(flags, words);
+  kind_among(words).train_flags(flags);
+}
 
 void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.text("data_dir", "", "records as `tenon convert` writes them");
@@ -190,6 +197,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   kind_ = &data_kind(example.kind);
   data_ = kind_->open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
   for (const auto& [name, value] : data_->numbers()) params_.set(name, value);
+  params_.set("vocabulary", data_->vocabulary());
 }
 
 // What was given, else what the model directory remembers, else the default.
@@ -204,7 +212,7 @@ Params::Value ModelRun::value_of(const Flags::Flag& flag) const {
 }
 
 ModelRecord ModelRun::record() const {
-  ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels()};
+  ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels(), data_->vocabulary()};
   for (const models::ModelFlag& f : info_->flags) out.flags[f.name] = params_.all().at(f.name);
   out.flags["dtype_policy"] = params_.get<std::string>("dtype_policy");
   return out;

@@ -25,6 +25,7 @@ void add_dtype_flag(Flags& flags);  // part of them
 void add_data_flags(Flags& flags, const std::vector<std::string>& words);
 void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words);    // part of them: data_dir and
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words);       // numbers of an example
+void add_batch_flags(Flags& flags, const std::vector<std::string>& words);       // part of them: of a batch
 void add_train_data_flags(Flags& flags, const std::vector<std::string>& words);  // of what trains
 void add_eval_flags(Flags& flags);                                               // of what evaluates
 void add_run_flags(Flags& flags);
@@ -49,6 +50,8 @@ class ModelRun {
 
   int64_t train_batch() const;  // examples in a step
   Dataset train_data(int64_t batch_size) const;
+  // One line where examples are too long for the model.
+  void say_left_out(const Dataset& data, const char* what, const std::function<void(const std::string& line)>& say) const;
   // What is trained on: these data, or where the device has several pipelines a part of them for each.
   TrainInput train_input(const Dataset& all) const;
   using Say = std::function<void(const std::string& line)>;

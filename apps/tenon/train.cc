@@ -129,6 +129,7 @@ class Training {
     parameters_ = estimator_.count_parameters(train).take();
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
     if (!model_.quiet()) announce(train);
+    model_.say_left_out(train, "training", model_.events().on_info);
     if (eval.empty())
       train_only(model_.train_input(train));
     else

@@ -99,6 +99,13 @@ expect 1 "$work/kind.json" "${answer[@]}" --file "$work/kind.json" --output "$wo
 [ ! -e "$work/no" ] || complain 'an error left answers'
 expect 2 '--file and --question exclude each other' "${answer[@]}" --file "$work/dev.json" --question q
 expect 2 '--context' "${answer[@]}" --question q
+expect 1 '--question: ' "${answer[@]}" --question $'\377' --context c
+expect 1 '--context: ' "${answer[@]}" --question q --context $'\377'
+# As many subtokens, in another order.
+given=$data/vocab.answers.200
+{ head -n 2 "$given" && tail -n +3 "$given" | tac; } >"$work/other.vocab"
+expect 2 "$work/other.vocab has other subtokens than $work/model/vocab.subtokens, which" "${answer[@]}" --vocab_file "$work/other.vocab" --question q --context c
+expect 2 'which the records are of' "$tenon" train "${reader[@]}" --vocab_file "$work/other.vocab" --train_steps 1
 expect 2 '--output is for' "${answer[@]}" --question q --context c --output "$work/no"
 expect 2 '--n_best is for --json' "${answer[@]}" --question q --context c --n_best 2
 expect 2 'does not answer questions' "$tenon" answer transformer --question q --context c

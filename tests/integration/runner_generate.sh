@@ -48,9 +48,19 @@ cmp -s "$work/drawn.a" "$work/drawn.b" || complain 'one seed draws two texts'
 
 echo '# what is refused'
 expect 1 'no UTF-8' "${generate[@]}" --prompt $'\377'
+printf 'After 1\n\377\n' >"$work/bad_prompts"
+expect 1 "$work/bad_prompts:2: " "${generate[@]}" --file "$work/bad_prompts"
+expect 1 '--prompt: the prompt has' "${generate[@]}" --prompt 'After 4 comes 5. After 5 comes 6.' --length 4
 expect 1 'expected fewer than 4, which --length says' "${generate[@]}" --prompt 'After 4 comes 5. After 5 comes 6.' --length 4
 expect 2 'the model sees 32 tokens' "${generate[@]}" --length 64
 expect 2 '--top_k needs a --temperature above 0' "${generate[@]}" --temperature 0 --top_k 3
+# As many subtokens, in another order.
+given=$work/data/$(cd "$work/data" && echo vocab.*)
+{ head -n 2 "$given" && tail -n +3 "$given" | tac; } >"$work/other.vocab"
+expect 2 "$work/other.vocab has other subtokens than $work/model/vocab.subtokens, which" "${generate[@]}" --vocab_file "$work/other.vocab"
+expect 2 'which the records are of' "${train[@]}" --vocab_file "$work/other.vocab" --train_steps 1
+"${generate[@]}" --device cpu --prompt 'After 4 comes' --one_line --temperature 0 --length 16 --vocab_file "$given" >"$work/out" 2>"$work/err"
+[ "$(cat "$work/out")" = 'After 4 comes 5.' ] || complain "with the vocabulary of the data: $(cat "$work/out" "$work/err")"
 expect 2 '--prompt and --file exclude each other' "${generate[@]}" --prompt a --file "$work/prompts"
 expect 2 'does not continue text' "$tenon" generate mlp --model_dir "$work/none"
 "$tenon" inspect checkpoint "$work/model" --values decoder/positions >"$work/out" 2>&1 || complain "positions: $(head -c 300 "$work/out")"

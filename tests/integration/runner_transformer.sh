@@ -27,6 +27,18 @@ for device in $devices; do
     complain "loss on $device: $(loss $device), on cpu $(loss cpu)"
 done
 
+echo '# a slice of four hosts: the same losses as one device with the same global batch'
+slice=(--static_batch --batch_size 1024 --dropout 0 --train_steps 5 --noevaluate)
+for device in cpu tpu-emulator:v2-32,dots=f32; do
+  pipelines=()
+  [ $device = cpu ] || pipelines=(--per_host_input_for_training broadcast)
+  "${train[@]}" --device "$device" "${slice[@]}" "${pipelines[@]}" --log_step_count_steps 1 >"$work/steps.$device" 2>"$work/err" ||
+    complain "training on $device: $(cat "$work/err")"
+  sed -n 's/.*"step": \([0-9]*\), "loss": \([0-9.e-]*\).*/\1 \2/p' "$work/steps.$device" >"$work/losses.$device"
+done
+paste "$work"/losses.* | awk '$1 != $3 || ($2 - $4) ^ 2 > (1e-4 * $2) ^ 2 { exit 1 } END { exit NR >= 5 ? 0 : 1 }' ||
+  complain "losses of a slice: $(paste "$work"/losses.*)"
+
 echo '# by length, in one go and in two, with BLEU of each evaluation'
 bleu=(--bleu_source "$work/dev.en" --bleu_ref "$work/dev.de" --steps_between_evals 60)
 expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/whole" "${bleu[@]}"
@@ -61,7 +73,13 @@ cmp -s "$work/drawn.1" "$work/drawn.2" || complain 'one seed draws two texts'
 
 echo '# what is refused'
 printf 'The \377 is 7.\n' >"$work/bad"
-expect 1 'no UTF-8' "$tenon" translate --model_dir "$work/whole" --file "$work/bad" --output "$work/none"
+expect 1 "$work/bad:1: " "$tenon" translate --model_dir "$work/whole" --file "$work/bad" --output "$work/none"
+grep -qF 'no UTF-8' "$work/err" || complain "bytes that are no text: $(cat "$work/err")"
+printf 'It is 7.\n\377\n' | expect 1 'line 2: ' "$tenon" translate --model_dir "$work/whole"
+{ echo 'The number is 7.' && printf 'number %.0s' $(seq 1100) && echo; } >"$work/long"
+"$tenon" translate --model_dir "$work/whole" --file "$work/long" --beam_size 1 --extra_decode_length 1 --device cpu >"$work/out" 2>"$work/err" ||
+  complain "a long line: $(cat "$work/err")"
+grep -qE "^tenon translate: $work/long:2: [0-9]+ tokens, cut to 1023$|$work/long:2: [0-9]+ tokens, cut to 1023$" "$work/err" || complain "a long line: $(cat "$work/err")"
 [ ! -e "$work/none" ] || complain 'an error left an output'
 expect 1 "cannot read '$work/none'" "$tenon" translate --model_dir "$work/whole" --file "$work/none"
 expect 2 '--top_k needs a --temperature' "${translate[@]}" "$work/none" --top_k 3
@@ -81,6 +99,39 @@ expect 2 '--batch_size is 16 tokens, expected at least --max_length, 32' "${trai
 expect 2 'exclude each other' "${train[@]}" --batch_size 512 --train_batch_size 16
 expect 2 '--nouse_ctl' "${train[@]}" --nouse_ctl
 expect 2 '--distribution_strategy mirrored is not for' "${train[@]}" --device tpu-emulator:v2-8 --distribution_strategy mirrored
-expect 1 'expected at most 8 tokens, which is --max_length' "${train[@]}" --max_length 8 --static_batch --train_steps 1
+
+echo '# pairs that are too long are left out and counted, by length and in batches of one shape'
+for how in --nostatic_batch --static_batch; do
+  expect 0 '' "${train[@]}" --device cpu $how --max_length 12 --train_steps 2
+  grep -q '"message": "training: left out [0-9]* examples, longer than max_length, 12"' "$work/out" &&
+    grep -q '"message": "evaluation: left out [0-9]* examples, longer than max_length, 12"' "$work/out" || complain "$how: $(cat "$work/out")"
+  grep -o 'left out [0-9]*' "$work/out" >"$work/left$how"
+done
+cmp -s "$work/left--nostatic_batch" "$work/left--static_batch" || complain "left out: $(cat "$work"/left--*)"
+expect 1 'records are left out' "${train[@]}" --device cpu --static_batch --max_length 2 --train_steps 1
+
+echo '# a vocabulary of another model'
+# As many subtokens, in another order.
+given=$(cd "$work/data" && echo vocab.*) other=$work/other.vocab
+{ head -n 2 "$work/data/$given" && tail -n +3 "$work/data/$given" | tac; } >"$other"
+trained=$work/whole/vocab.subtokens
+cp "$trained" "$work/kept"
+expect 2 "$other has other subtokens than $trained, which the model was trained with" "${translate[@]}" "$work/none" --vocab_file "$other"
+expect 2 "--vocab_file: $other has other subtokens than $work/data/$given, which the records are of" "${train[@]}" --vocab_file "$other" --model_dir "$work/whole"
+expect 0 '' "$tenon" convert translation --source "$work/en" --target "$work/de" --dev_source "$work/dev.en" --dev_target "$work/dev.de" \
+  --vocab_file "$other" --max_length 32 --output "$work/others"
+of_others=$work/others/$(cd "$work/others" && echo vocab.*)
+expect 2 "$of_others has other subtokens than $trained" "${train[@]}" --data_dir "$work/others" --model_dir "$work/whole"
+expect 2 "$of_others has other subtokens than $trained" "$tenon" evaluate "${model[@]}" --data_dir "$work/others" --model_dir "$work/whole"
+cmp -s "$trained" "$work/kept" || complain 'an error changed the vocabulary of the model'
+cp "$other" "$trained"
+expect 1 "$trained has other subtokens than those that the model was trained with" "${translate[@]}" "$work/none"
+cp "$work/kept" "$trained"
+expect 0 '' "${translate[@]}" "$work/other" --vocab_file "$work/data/$given" --device cpu
+cmp -s "$work/out.cpu" "$work/other" || complain 'translations with the vocabulary of the data are others'
+# A model directory of before remembers none but by its file.
+perl -0pi -e 's/,\s*"vocabulary": "[0-9a-f]*"//' "$work/whole/model.json"
+grep -q vocabulary "$work/whole/model.json" && complain "model.json: $(cat "$work/whole/model.json")"
+expect 2 "$other has other subtokens than $trained, which" "${translate[@]}" "$work/none" --vocab_file "$other"
 expect 2 'does not translate' "$tenon" translate mlp --model_dir "$work/none" --file "$work/three"
 finish

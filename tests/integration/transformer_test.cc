@@ -61,6 +61,19 @@ TEST(Transformer, HasTheParametersOfItsOriginal) {
             61362176);
 }
 
+// GPT-2's smallest, with its 50,257 tokens and 1,024 places.
+TEST(Gpt, HasTheParametersOfItsOriginal) {
+  const std::vector<FeatureSpec> specs{{"tokens", {DType::kI32, {1024}}}};
+  const auto nothing = [](int64_t, const Sample&, Slots&) { return Status(); };
+  const Dataset data = Dataset::from_function(1, specs, nothing, {.batch_size = 1}).take();
+  const Params params{{"param_set", std::string("small")},
+                      {"vocab_size", int64_t{50257}},
+                      {"max_length", int64_t{1024}},
+                      {"optimizer", std::string("sgd")},
+                      {"learning_rate", 1.0}};
+  EXPECT_EQ(Estimator(models::gpt, {.device = "cpu"}, params).count_parameters(data).take().total, 124439808);
+}
+
 // Sentence n of random words, and the same backwards as what is asked for. `from` and later words of the decoder's
 // input are other ones.
 Dataset reversals(int64_t first, int64_t count, InputOptions options, int from = kLength) {

@@ -1,10 +1,11 @@
 // Questions about texts as tokens: records as `tenon convert answers` writes them, train-%.5d-of-%.5d and validation-.., with
 // "inputs", "start" and "end" of i64. An example is the inputs, with 0 behind the end, and both places.
 #include <algorithm>
+#include <optional>
 
-#include "data/info_file.h"
 #include "data/model_data.h"
 #include "data/pairs.h"
+#include "data/vocabulary.h"
 #include "output.h"
 #include "tenon/example.h"
 #include "tenon/subtokenizer.h"
@@ -16,15 +17,15 @@ namespace {
 class AnswerData : public ModelData {
  public:
   explicit AnswerData(const DataContext& c)
-      : data_dir_(c.flags.get_or("data_dir", std::string())), skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
-    const InfoFile info(data_dir_);
+      : skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
+    const InfoFile info(c.flags.get_or("data_dir", std::string()));
     const auto number = [&](const char* name) { return c.chosen(name, info.number(name, c.number(name))); };
     max_length_ = number("max_length"), doc_stride_ = number("doc_stride"), vocab_size_ = number("vocab_size");
-    vocab_file_ = info.text("vocab_file");
     if (max_length_ < 8)
       throw UsageError{format("--max_length is %ld, expected at least 8", static_cast<long>(max_length_))};
     if (vocab_size_ < 3)
       throw UsageError{format("--vocab_size is %ld, expected at least 3", static_cast<long>(vocab_size_))};
+    words_.emplace(c, info, vocab_size_);
   }
 
   std::vector<FeatureSpec> features() const override {
@@ -37,10 +38,8 @@ class AnswerData : public ModelData {
     return format("questions and texts of at most %ld tokens of %s", static_cast<long>(max_length_),
                   with_commas(vocab_size_).c_str());
   }
-  void remember(const std::string& model_dir) const override {
-    if (!vocab_file_.empty())
-      check(Subtokenizer::load(data_dir_ + "/" + vocab_file_).take().save(model_dir + "/" + kVocabularyFile));
-  }
+  std::string vocabulary() const override { return words_->mark(); }
+  void remember(const std::string& model_dir) const override { words_->save(model_dir); }
 
   ExampleFn random_example() const override {
     return [vocabulary = static_cast<int>(vocab_size_)](int64_t i, const Sample& sample, Slots& out) -> Status {
@@ -79,7 +78,7 @@ class AnswerData : public ModelData {
   }
 
  private:
-  std::string data_dir_, vocab_file_;
+  std::optional<ModelVocabulary> words_;
   int64_t max_length_, doc_stride_, vocab_size_;
   bool skip_corrupt_;
 };
@@ -95,7 +94,7 @@ const DataKind kAnswers{
           flags.integer("doc_stride", 0, "tokens from one window to the next; 0: the same", 0, 1 << 16);
           flags.integer("vocab_size", 0, "tokens that there are; 0: as the data or the model say", 0, 1 << 24);
         },
-    .train_flags = [](Flags&) {},
+    .train_flags = add_vocabulary_flag,
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<AnswerData>(c); },
 };
 

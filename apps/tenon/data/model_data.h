@@ -46,6 +46,8 @@ class ModelData {
   virtual std::string text() const = 0;
   // Class names; empty: unknown.
   virtual const std::vector<std::string>& labels() const;
+  // Of text: the mark of its vocabulary (data/vocabulary.h); empty: unknown.
+  virtual std::string vocabulary() const { return {}; }
   // Files that the model directory needs beside model.json, written once training begins.
   virtual void remember(const std::string& /*model_dir*/) const {}
   // What is measured at each evaluation beside the model's own metrics, of the newest checkpoint; empty: nothing.
@@ -68,8 +70,9 @@ struct DataKind {
   void (*shape_flags)(Flags& flags);  // numbers of an example
   void (*train_flags)(Flags& flags);  // of training alone
   std::unique_ptr<ModelData> (*open)(const DataContext& context);
+  void (*batch_flags)(Flags& flags) = nullptr;  // of a batch that trains, beside --train_batch_size; none: there are none
 };
-extern const DataKind kAnswers, kImages, kPairs, kVectors, kText;
+extern const DataKind kAnswers, kImages, kPairs, kTable, kText, kVectors;
 
 // REQUIRED: there is one.
 const DataKind& data_kind(const std::string& name);

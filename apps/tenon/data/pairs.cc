@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "command.h"
-#include "data/info_file.h"
 #include "data/model_data.h"
 #include "data/pairs.h"
+#include "data/vocabulary.h"
 #include "output.h"
 #include "tenon/devices.h"
 #include "tenon/example.h"
@@ -29,24 +29,32 @@ Result<int64_t> longer_side(std::string_view record) {
   return static_cast<int64_t>(longest);
 }
 
+// Whether both sides have at most so many tokens. What else is wrong with a record is said when it is read.
+Result<bool> fits(std::string_view record, size_t inputs, size_t targets) {
+  thread_local Example example;
+  TENON_TRY(example.parse(record));
+  const auto longer = [](const char* side, size_t most) {
+    const Feature* feature = example.find(side);
+    return feature && feature->size() > most;
+  };
+  return !longer("inputs", inputs) && !longer("targets", targets);
+}
+
 class PairData : public ModelData {
  public:
   explicit PairData(const DataContext& c) : skip_corrupt_(c.flags.get_or("skip_corrupt", false)) {
-    const std::string data_dir = c.flags.get_or("data_dir", std::string());
-    const InfoFile info(data_dir);
-    vocab_path_ = c.flags.get_or("vocab_file", std::string());
-    if (const std::string name = info.text("vocab_file"); vocab_path_.empty() && !name.empty())
-      vocab_path_ = file_in(data_dir, name);
+    const InfoFile info(c.flags.get_or("data_dir", std::string()));
     max_length_ = c.chosen("max_length", info.number("max_length", c.number("max_length")));
     max_target_length_ = c.chosen("max_target_length", info.number("max_target_length", 0));
     if (max_target_length_ > max_length_)
       throw UsageError{format("--max_target_length is %ld, expected at most --max_length, %ld",
                               static_cast<long>(max_target_length_), static_cast<long>(max_length_))};
     vocab_size_ = c.chosen("vocab_size", info.number("vocab_size", c.number("vocab_size")));
-    if (!vocab_path_.empty()) words_ = Subtokenizer::load(vocab_path_).take();
-    if (words_ && words_->size() != vocab_size_)
-      throw UsageError{format("%s has %ld subtokens, expected %ld as the model has", vocab_path_.c_str(),
-                              static_cast<long>(words_->size()), static_cast<long>(vocab_size_))};
+    words_.emplace(c, info, vocab_size_);
+    for (const char* path : {"train_data_path", "eval_data_path"})
+      if (!c.flags.get_or(path, std::string()).empty()) may_be_longer_ = true;
+    const int64_t longest = info.number("max_length", 1 << 24), of_targets = info.number("max_target_length", longest);
+    if (longest > max_length_ || of_targets > target_length()) may_be_longer_ = true;
     const int64_t tokens = c.flags.get_or<int64_t>("batch_size", 0);
     if (tokens > 0 && tokens < max_length_)
       throw UsageError{format("--batch_size is %ld tokens, expected at least --max_length, %ld",
@@ -65,8 +73,7 @@ class PairData : public ModelData {
   }
 
   std::vector<FeatureSpec> features() const override {
-    const int64_t targets = max_target_length_ > 0 ? max_target_length_ : max_length_;
-    return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {targets}}}};
+    return {{"inputs", {DType::kI32, {max_length_}}}, {"label", {DType::kI32, {target_length()}}}};
   }
   std::map<std::string, int64_t> numbers() const override {
     return {{"max_length", max_length_}, {"max_target_length", max_target_length_}, {"vocab_size", vocab_size_}};
@@ -75,11 +82,10 @@ class PairData : public ModelData {
     return format("pairs of at most %ld tokens of %s", static_cast<long>(max_length_),
                   with_commas(vocab_size_).c_str());
   }
-  void remember(const std::string& model_dir) const override {
-    if (words_) check(words_->save(model_dir + "/" + kVocabularyFile));
-  }
+  std::string vocabulary() const override { return words_->mark(); }
+  void remember(const std::string& model_dir) const override { words_->save(model_dir); }
   Measure measure(const Flags& flags, const Params& params) const override {
-    return measure_bleu(flags, params, vocab_path_);
+    return measure_bleu(flags, params, words_->path());
   }
   int64_t train_batch() const override { return batch_; }
   const char* split(bool training) const override { return training ? "wmt32k-train" : "wmt32k-dev"; }
@@ -101,6 +107,9 @@ class PairData : public ModelData {
     if (how.training && !static_batch_) {
       how.buckets = {length_boundaries(max_length_), units_, longer_side};
       how.batch_size = std::max(how.batch_size / units_, int64_t{1}) * units_;
+    } else if (may_be_longer_) {
+      how.keep = [inputs = static_cast<size_t>(max_length_), targets = static_cast<size_t>(target_length())](
+                     std::string_view record) { return fits(record, inputs, targets); };
     }
     const MapFn map = [vocabulary = vocab_size_](std::string_view record, const Sample&, Slots& out) -> Status {
       thread_local Example example;
@@ -115,10 +124,11 @@ class PairData : public ModelData {
   }
 
  private:
+  int64_t target_length() const { return max_target_length_ > 0 ? max_target_length_ : max_length_; }
+
   int64_t max_length_, max_target_length_, vocab_size_, batch_;
-  std::string vocab_path_;
-  std::optional<Subtokenizer> words_;
-  bool skip_corrupt_, static_batch_ = true;
+  std::optional<ModelVocabulary> words_;
+  bool skip_corrupt_, static_batch_ = true, may_be_longer_ = false;
   int64_t units_ = 1;
 };
 
@@ -157,6 +167,13 @@ const DataKind kPairs{
         },
     .train_flags =
         [](Flags& flags) {
+          add_vocabulary_flag(flags);
+          add_bleu_flags(flags);
+          flags.boolean("use_ctl", true, "train by a loop of its own rather than by Keras's fit; there is no other");
+        },
+    .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },
+    .batch_flags =
+        [](Flags& flags) {
           flags.integer("batch_size", 0,
                         "tokens in each step, of max_length for each sentence; 0: as train_batch_size says", 0,
                         1 << 30);
@@ -165,11 +182,7 @@ const DataKind kPairs{
               "batches of batch_size / max_length pairs, padded to max_length, as on a TPU unless "
               "--nostatic_batch, and where targets have a length of their own; else pairs of about one length "
               "are together");
-          flags.text("vocab_file", "", "subtoken vocabulary that the model directory keeps; empty: that of the data");
-          add_bleu_flags(flags);
-          flags.boolean("use_ctl", true, "train by a loop of its own rather than by Keras's fit; there is no other");
         },
-    .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<PairData>(c); },
 };
 
 }  // namespace tenon::runner

@@ -11,7 +11,4 @@ namespace tenon::runner {
 // The list of tokens of that name into a row, 0 behind it. An error says what is wrong with it.
 Status copy_tokens(const Example& example, const char* name, int64_t vocabulary, std::span<int32_t> out);
 
-// Of a model directory.
-constexpr const char* kVocabularyFile = "vocab.subtokens";
-
 }  // namespace tenon::runner

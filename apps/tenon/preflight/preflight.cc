@@ -30,6 +30,7 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   add_training_flags(flags, words);
   flags.text("data_dir", "", "take shapes and classes of these records, which are not read");
   add_shape_flags(flags, words);
+  add_batch_flags(flags, words);
 }
 
 // The machine's name in "v3-8,SETTINGS".
@@ -62,7 +63,7 @@ int refuse(const Preflight& found) {
 }
 
 int run_one(const Flags& flags, const ModelRun& model, const Preflighter& machine, const PlannedRun& run) {
-  const int64_t batch = flags.integer("train_batch_size");
+  const int64_t batch = model.train_batch();
   BothForms found{preflight_batch(flags, model, machine, batch)};
   if (flags.boolean("bounded_batch")) found.bounded = preflight_batch(flags, model, machine, batch, true);
   if (flags.boolean("json"))
@@ -79,6 +80,10 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
   for (const char* table : {"sweep", "jobs"})
     if (flags.boolean("bounded_batch") && !flags.text(table).empty())
       throw UsageError{std::string("--bounded_batch and --") + table + " exclude each other"};
+  if (flags.has("batch_size") && flags.given("batch_size") && !flags.text("sweep").empty())
+    throw UsageError{"--batch_size and --sweep, which is of examples, exclude each other"};
+  if (flags.has("static_batch") && flags.given("static_batch") && !flags.boolean("static_batch"))
+    throw UsageError{"--nostatic_batch: what is predicted is one program, of batches of one shape"};
   if (!flags.text("sweep").empty()) (void)sweep_sizes(flags.text("sweep"));
   const ModelRun model(flags, words);
   const Preflighter machine = Preflighter::open(device_for(flags)).take();

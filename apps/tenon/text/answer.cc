@@ -68,7 +68,7 @@ class Reader {
   Reader(const Flags& flags, const ModelRun& model)
       : strategy_(device_of(flags), strategy_options(flags, model.params())),
         params_(model.params()),
-        words_(words_of(flags, params_)),
+        words_(trained_vocabulary(vocabulary_path(flags), params_)),
         windows_{params_.get<int64_t>("max_length"), params_.get<int64_t>("doc_stride")},
         max_answer_(static_cast<size_t>(flags.integer("max_answer_length"))),
         n_best_(static_cast<size_t>(flags.boolean("json") ? flags.integer("n_best") : 1)),
@@ -84,9 +84,9 @@ class Reader {
     std::shared_ptr<const LocatedTokens> context;
     for (size_t i = 0; i < all.size(); ++i) {
       if (i == 0 || all[i].context != all[i - 1].context)
-        context = std::make_shared<LocatedTokens>(locate_tokens(words_, *all[i].context).take());
+        context = std::make_shared<LocatedTokens>(good("context", locate_tokens(words_, *all[i].context)));
       std::vector<int32_t> question;
-      check(words_.encode(all[i].question.text, question));
+      good("question", words_.encode(all[i].question.text, question));
       for (AnswerWindow& window : answer_windows(question, context->ids, windows_)) {
         waiting.push_back({std::move(window), &all[i], context});
         if (static_cast<int64_t>(waiting.size()) == batch_) run(waiting);
@@ -96,9 +96,13 @@ class Reader {
   }
 
  private:
-  static Subtokenizer words_of(const Flags& flags, const Params& params) {
-    const std::string& file = flags.text("vocab_file");
-    return trained_vocabulary(file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file, params);
+  // Those of files are UTF-8: what is not was given by a flag.
+  static void good(const char* flag, const Status& status) {
+    if (!status.ok()) throw Error(Status(status.code(), std::string("--") + flag + ": " + status.message()));
+  }
+  static LocatedTokens good(const char* flag, Result<LocatedTokens> tokens) {
+    good(flag, tokens.status());
+    return std::move(tokens).take();
   }
 
   Outputs scores(const Features& in) const {

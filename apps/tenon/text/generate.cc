@@ -15,6 +15,7 @@ void declare_generate(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
   flags.text("checkpoint", "", "prefix of another checkpoint");
+  flags.text("vocab_file", "", "subtoken vocabulary; empty: that of the model directory");
   flags.text("prompt", "", "what the text begins with; empty: the model begins it");
   flags.text("file", "", "prompts, a line each");
   flags.integer("length", 128, "tokens of each text at most, its prompt among them", 1, 1 << 16);
@@ -39,11 +40,15 @@ DecodeOptions search_of(const Flags& flags, int64_t length) {
           .top_p = draws ? flags.number("top_p") : 1};
 }
 
+struct Prompt {
+  std::string text, place;  // "FILE:3: "
+};
+
 class Generator {
  public:
   Generator(const Flags& flags, const Params& params)
       : strategy_(device_of(flags), strategy_options(flags, params)),
-        words_(trained_vocabulary(flags.required("model_dir") + "/" + kVocabularyFile, params)),
+        words_(trained_vocabulary(vocabulary_path(flags), params)),
         length_(std::min(flags.integer("length"), params.get<int64_t>("max_length"))),
         write_(models::generator(strategy_, params, search_of(flags, length_))) {
     if (flags.given("length") && length_ < flags.integer("length"))
@@ -53,7 +58,7 @@ class Generator {
   }
 
   // All at once, each with what follows it.
-  std::vector<std::string> texts(const std::vector<std::string>& prompts) {
+  std::vector<std::string> texts(const std::vector<Prompt>& prompts) {
     const auto rows = static_cast<int64_t>(prompts.size());
     std::vector<int32_t> ids(prompts.size() * static_cast<size_t>(length_), Subtokenizer::kPad);
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -70,13 +75,13 @@ class Generator {
   }
 
  private:
-  std::vector<int32_t> encoded(const std::string& prompt) const {
+  std::vector<int32_t> encoded(const Prompt& prompt) const {
     std::vector<int32_t> ids;
-    check(words_.encode(prompt, ids));
+    const auto wrong = [&](const std::string& what) { return Error(Status(Code::kInvalid, prompt.place + what)); };
+    if (const Status status = words_.encode(prompt.text, ids); !status.ok()) throw wrong(status.message());
     if (static_cast<int64_t>(ids.size()) >= length_)
-      throw Error(
-          Status(Code::kInvalid, format("the prompt has %zu tokens, expected fewer than %ld, which --length says",
-                                        ids.size(), static_cast<long>(length_))));
+      throw wrong(format("the prompt has %zu tokens, expected fewer than %ld, which --length says", ids.size(),
+                         static_cast<long>(length_)));
     return ids;
   }
 
@@ -100,28 +105,32 @@ class Generator {
   Decoder write_;
 };
 
-std::vector<std::string> prompts_of(const Flags& flags) {
+std::vector<Prompt> prompts_of(const Flags& flags) {
   const std::string& file = flags.text("file");
   if (!file.empty() && flags.given("prompt")) throw UsageError{"--prompt and --file exclude each other"};
-  return file.empty() ? std::vector{flags.text("prompt")} : read_lines(file);
+  if (file.empty()) return {{flags.text("prompt"), "--prompt: "}};
+  std::vector<Prompt> out;
+  for (std::string& line : read_lines(file))
+    out.push_back({std::move(line), place_of_line(file, static_cast<int64_t>(out.size()) + 1)});
+  return out;
 }
 
 int run_generate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (&model.kind() != &kText)
     throw UsageError{format("the model %s does not continue text; gpt does", model.info().name)};
-  const std::vector<std::string> prompts = prompts_of(flags);
+  const std::vector<Prompt> prompts = prompts_of(flags);
   const auto samples = static_cast<size_t>(flags.integer("num_samples"));
   watch_interrupts();
   Generator generator(flags, model.params());
   constexpr size_t kAtATime = 32;
   const size_t count = prompts.size() * samples;
   for (size_t at = 0; at < count; at += kAtATime) {
-    std::vector<std::string> some;
+    std::vector<Prompt> some;
     for (size_t i = at; i < std::min(at + kAtATime, count); ++i) some.push_back(prompts[i / samples]);
     const std::vector<std::string> texts = generator.texts(some);
     for (size_t i = 0; i < texts.size(); ++i)
-      print_data(flags.boolean("json") ? Json("text").add("prompt", some[i]).add("text", texts[i]).str() : texts[i]);
+      print_data(flags.boolean("json") ? Json("text").add("prompt", some[i].text).add("text", texts[i]).str() : texts[i]);
   }
   return 0;
 }

@@ -22,4 +22,9 @@ TextLines read_lines(const std::string& path) {
   return out;
 }
 
+std::string place_of_line(const std::string& path, int64_t number) {
+  if (number <= 0) return {};
+  return (path.empty() ? "line " : path + ":") + std::to_string(number) + ": ";
+}
+
 }  // namespace tenon::runner

@@ -1,5 +1,7 @@
 #include "text/trained.h"
 
+#include "data/vocabulary.h"
+
 namespace tenon::runner {
 
 StrategyOptions strategy_options(const Flags& flags, const Params& params) {
@@ -9,12 +11,20 @@ StrategyOptions strategy_options(const Flags& flags, const Params& params) {
           .soft_placement = flags.boolean("soft_placement")};
 }
 
+std::string vocabulary_path(const Flags& flags) {
+  const std::string& given = flags.text("vocab_file");
+  return given.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : given;
+}
+
 Subtokenizer trained_vocabulary(const std::string& path, const Params& params) {
   Subtokenizer words = Subtokenizer::load(path).take();
   const auto expected = params.get<int64_t>("vocab_size");
   if (words.size() != expected)
     throw Error(Status(Code::kInvalid, path + " has " + std::to_string(words.size()) +
                                            " subtokens, and the model was trained with " + std::to_string(expected)));
+  const std::string mark = params.get<std::string>("vocabulary", "");
+  if (!mark.empty() && vocabulary_mark(words) != mark)
+    throw Error(Status(Code::kInvalid, path + " has other subtokens than those that the model was trained with"));
   return words;
 }
 

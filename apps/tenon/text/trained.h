@@ -12,7 +12,9 @@ namespace tenon::runner {
 
 // As the flags of a run say it.
 StrategyOptions strategy_options(const Flags& flags, const Params& params);
-// From a file. Throws Error where it is not the one that the model, of these parameters, was trained with.
+// --vocab_file, or else that of --model_dir.
+std::string vocabulary_path(const Flags& flags);
+// Throws Error where it is not the one that the model, of these parameters, was trained with.
 Subtokenizer trained_vocabulary(const std::string& path, const Params& params);
 // That of --checkpoint, or the newest one of --model_dir.
 std::string trained_checkpoint(const Flags& flags);

@@ -13,10 +13,13 @@ class TrainingBleu {
  public:
   TrainingBleu(const Flags& flags, const Params& params, const std::string& vocabulary)
       : model_dir_(flags.required("model_dir")),
-        options_{.device = device_of(flags), .strategy = strategy_options(flags, params), .vocabulary = vocabulary},
+        options_{.device = device_of(flags),
+                 .strategy = strategy_options(flags, params),
+                 .vocabulary = vocabulary,
+                 .source = flags.required("bleu_source")},
         params_(params),
         references_(read_lines(flags.required("bleu_ref"))) {
-    for (std::string& text : read_lines(flags.required("bleu_source"))) lines_.push_back({std::move(text), {}, {}, 0});
+    for (std::string& text : read_lines(flags.required("bleu_source"))) lines_.push_back({.source = std::move(text), .line = static_cast<int64_t>(lines_.size()) + 1});
     if (lines_.size() != references_.size())
       throw UsageError{format("--bleu_source has %zu lines and --bleu_ref %zu", lines_.size(), references_.size())};
   }

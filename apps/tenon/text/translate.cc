@@ -68,14 +68,14 @@ void set_lengths(const Flags& flags, const Params& params, TranslatorOptions& op
 }
 
 TranslatorOptions options_of(const Flags& flags, const Params& params) {
-  const std::string& file = flags.text("vocab_file");
   if (flags.number("temperature") == 0)
     for (const char* name : {"top_k", "top_p"})
       if (flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
   TranslatorOptions options{
       .device = device_of(flags),
       .strategy = strategy_options(flags, params),
-      .vocabulary = file.empty() ? flags.required("model_dir") + "/" + kVocabularyFile : file,
+      .vocabulary = vocabulary_path(flags),
+      .source = flags.text("file"),
       .search = {.beam_size = flags.integer("beam_size"),
                  .alpha = flags.number("alpha"),
                  .temperature = flags.number("temperature"),
@@ -122,11 +122,11 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const auto begun = std::chrono::steady_clock::now();
   const bool json = flags.boolean("json");
   const size_t most = source.is_terminal() ? 1 : static_cast<size_t>(flags.integer("decode_batch_size")) * 16;
-  int64_t number = 0;
+  int64_t number = 0, read = 0;
   std::vector<Sentence> lines;
   for (bool more = true; more;) {
     lines.clear();
-    for (std::string text; lines.size() < most && (more = source.next(text));) lines.push_back({text, {}, {}, 0});
+    for (std::string text; lines.size() < most && (more = source.next(text));) lines.push_back({.source = text, .line = ++read});
     translator.translate(lines);
     for (const Sentence& line : lines) {
       ++number;

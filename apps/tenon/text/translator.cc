@@ -5,6 +5,7 @@
 
 #include "output.h"
 #include "process.h"
+#include "text/lines.h"
 #include "text/trained.h"
 
 namespace tenon::runner {
@@ -42,12 +43,17 @@ void Translator::translate(std::vector<Sentence>& lines) {
   }
 }
 
+std::string Translator::where(const Sentence& line) const {
+  return place_of_line(options_.source, line.line);
+}
+
 void Translator::encode(Sentence& line) const {
   line.ids.clear();
-  check(words_.encode(line.source, line.ids));
+  if (const Status encoded = words_.encode(line.source, line.ids); !encoded.ok())
+    throw Error(Status(encoded.code(), where(line) + encoded.message()));
   const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length);
   if (line.ids.size() >= most) {
-    if (options_.tells_of_cuts) print_error(format("a line of %zu tokens is cut to %zu", line.ids.size(), most - 1));
+    if (options_.tells_of_cuts) print_error(where(line) + format("%zu tokens, cut to %zu", line.ids.size(), most - 1));
     line.ids.resize(most - 1);
   }
   line.ids.push_back(Subtokenizer::kEos);

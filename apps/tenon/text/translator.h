@@ -14,15 +14,17 @@ namespace tenon::runner {
 
 // One line, on its way.
 struct Sentence {
-  std::string source, translation;
-  std::vector<int32_t> ids;
+  std::string source = {}, translation = {};
+  std::vector<int32_t> ids = {};
   double score = 0;
+  int64_t line = 0;  // of its file, from 1; 0: of none
 };
 
 struct TranslatorOptions {
   std::string device = "auto";
   StrategyOptions strategy = {};
   std::string vocabulary;     // file of subtokens
+  std::string source = {};    // the file that lines come from, for messages; empty: "line N"
   DecodeOptions search = {};  // beam_size, alpha, temperature, top_k, top_p
   int64_t source_length = 1024;  // tokens of a line that are read
   bool tells_of_cuts = true;     // where it has more
@@ -44,6 +46,7 @@ class Translator {
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:
+  std::string where(const Sentence& line) const;  // "FILE:LINE: "
   void encode(Sentence& line) const;
   Decoder& decoder(int64_t length, int64_t max_length);
   void translate(std::vector<Sentence>& lines, std::span<const size_t> which);
