@@ -35,15 +35,18 @@ std::vector<int64_t> hidden_sizes(const Params& params) {
 
 }  // namespace
 
-EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  Tensor x = features["image"];
-  if (x.rank() != 2) x = flatten(x);
+Tensor perceptron(Tensor x, const Params& params) {
   for (int64_t units : hidden_sizes(params)) {
     x = dense(x, {.units = units, .activation = relu});
     x = dropout(x, params.get<double>("dropout", 0));
   }
-  const Tensor logits = dense(x, {.units = params.get<int64_t>("num_classes")});
-  return classify(logits, labels, mode, make_optimizer(params));
+  return dense(x, {.units = params.get<int64_t>("num_classes")});
+}
+
+EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+  Tensor x = features["image"];
+  if (x.rank() != 2) x = flatten(x);
+  return classify(perceptron(x, params), labels, mode, make_optimizer(params));
 }
 
 }  // namespace tenon::models

@@ -26,6 +26,9 @@ ExampleInfo questions(const Params&) {
   return {"answers", {{"max_length", 384}, {"doc_stride", 128}, {"vocab_size", 8192}}};
 }
 
+ExampleInfo rows_of_a_table(const Params&) {
+  return {"table", {{"num_numbers", 8}, {"num_categories", 4}, {"num_places", 40}, {"num_classes", 2}}};
+}
 ExampleInfo stretches_of_text(const Params&) { return {"text", {{"max_length", 256}, {"vocab_size", 32768}}}; }
 
 std::vector<ModelInfo> make_models() {
@@ -94,6 +97,21 @@ std::vector<ModelInfo> make_models() {
           .augmentation = shift_and_flip,
           .flags = {{"depth", std::string("20"), "layers", 0, 0, {"20", "18", "50"}},
                     {"l2", 0.0, "penalty on the convolutions' kernels: l2 * sum of squares", 0, 1}},
+      },
+      {
+          .name = "table",
+          .description = "multilayer perceptron on the rows of a table: numbers, and vectors of categories",
+          .model = table,
+          .example = rows_of_a_table,
+          .optimizer = "adam",
+          .learning_rate = 0.001,
+          .schedule = "cosine",
+          .train_batch_size = 128,
+          .train_steps = 2000,
+          .augmentation = Augmentation::none(),
+          .flags = {{"hidden", std::string("64,64"), "sizes of the hidden layers, separated by commas"},
+                    {"embedding_size", int64_t{8}, "numbers in the vector of each value of a category", 1, 1 << 16},
+                    {"dropout", 0.0, "rate after each hidden layer", 0, 0.999}},
       },
       {
           .name = "transformer",

@@ -79,11 +79,17 @@ Optimizer make_optimizer(const Params& params);
 // ..] the mean softmax cross entropy, accuracy and the training op.
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer);
 
+// Hidden layers with ReLU of the sizes that the parameters ask for ("hidden", or "layers" and "nodes"), with dropout: x[batch, n] ->
+// logits[batch, num_classes].
+Tensor perceptron(Tensor x, const Params& params);
+
 EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params);
+// Features "numbers" and "categories" (table.cc); parameters hidden, embedding_size, dropout, num_places.
+EstimatorSpec table(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 // Features "inputs", tokens as those of the labels; parameters param_set, vocab_size, dropout, label_smoothing.
 EstimatorSpec transformer(const Features& features, const Tensor& labels, Mode mode, const Params& params);
 // What writes with that model: of "inputs" i32[batch, length].

@@ -48,7 +48,7 @@ _tenon() {
     [[ -n $words ]] || return
   elif ((COMP_CWORD == 2)); then
     case $command in
-      convert) words='idx images translation summaries answers text' ;;
+      convert) words='idx images translation summaries answers text table' ;;
       train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit decode op' ;;

@@ -5,7 +5,7 @@
 namespace tenon::runner {
 namespace {
 
-const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs, &kAnswers, &kText};
+const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs, &kAnswers, &kText, &kTable};
 
 }  // namespace
 

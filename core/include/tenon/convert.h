@@ -113,6 +113,29 @@ struct ConvertLinesOptions : ConvertTextOptions {
   std::vector<std::string> input, dev;
 };
 
+// A table with a header, of CSV, to records for the model `table`:
+//   train-00000-of-0000N, validation-00000-of-0000N   tf.train.Examples: floats "numbers", int64s "categories", int64 "label"
+//   labels.txt                                        the classes, in the order of their bytes
+//   info.json                                         {"classes", "num_numbers", "num_categories", "num_places", "kind": "table", "label",
+//                                                      "columns": [{"name", "kind": "number", "mean", "stddev"},
+//                                                      {"name", "kind": "category", "values"}, ..], "train": ..}
+// A column is of numbers where all its training cells are, else of categories. Cells that are empty, NA, N/A, NaN, null or ? are missing. A
+// number becomes (number - mean) / stddev, of the training rows; a missing one 0. A category becomes its place: those of the first such
+// column are 0 (missing, or not among the training rows) and one for each value, the next column's follow. Rows without a label, and with
+// one that the training rows have not, are left out and counted. Errors name file, line and column. The table is held in memory.
+struct ConvertTableOptions : ConvertOptions {
+  std::string input = {};                  // a CSV file
+  std::string label = {};                  // the column that is to be predicted: classes
+  std::string validation = {};             // another file; empty: validation_fraction of the rows are held out
+  double validation_fraction = 0.1;        // at least a row
+  std::vector<std::string> numbers = {};     // columns that have to be of numbers,
+  std::vector<std::string> categories = {};  // that are of categories whatever their cells,
+  std::vector<std::string> ignore = {};      // and that are not taken
+  // A directory that a conversion of a table wrote: its columns, means, categories and classes are taken, as a model that was trained on it
+  // needs them. Without `validation` all rows are validation.
+  std::string like = {};
+};
+
 struct ConvertSummary {
   // What was left out, and why: "unknown_labels", "bad_images", "empty", "too_long"...
   struct LeftOut {
@@ -150,6 +173,7 @@ Result<ConvertSummary> convert_idx(const ConvertIdxOptions& options, ThreadPool&
 Result<ConvertSummary> convert_translation(const ConvertTranslationOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_answers(const ConvertAnswersOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_lines(const ConvertLinesOptions& options, ThreadPool& pool);
+Result<ConvertSummary> convert_table(const ConvertTableOptions& options, ThreadPool& pool);
 
 // Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
 // them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it

@@ -1,0 +1,236 @@
+// Tables to records: numbers normalised, categories as places of one list.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/caught.h"
+#include "base/crc32c.h"
+#include "base/file/file.h"
+#include "base/text.h"
+#include "data/convert/text_records.h"
+#include "data/record/shards.h"
+#include "data/table/table.h"
+#include "tenon/convert.h"
+
+namespace tenon {
+namespace {
+
+using Kind = TableColumn::Kind;
+
+// What the records have: the columns but the label's, in the order of the file, and the classes.
+struct TableScheme {
+  std::string label;
+  std::vector<TableColumn> columns;
+  std::vector<std::string> classes;
+
+  int64_t count(Kind kind) const {
+    return std::count_if(columns.begin(), columns.end(), [&](const TableColumn& c) { return c.kind == kind; });
+  }
+  int64_t places() const {
+    return std::accumulate(columns.begin(), columns.end(), int64_t{0}, [](int64_t sum, const TableColumn& c) {
+      return sum + (c.kind == Kind::kCategory ? c.places() : 0);
+    });
+  }
+};
+
+std::string column_list(const TableScheme& scheme) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const TableColumn& c : scheme.columns) {
+    nlohmann::ordered_json one{{"name", c.name}, {"kind", c.kind == Kind::kNumber ? "number" : "category"}};
+    if (c.kind == Kind::kNumber)
+      one["mean"] = c.mean, one["stddev"] = c.stddev;
+    else
+      one["values"] = c.values;
+    list.push_back(std::move(one));
+  }
+  return list.dump();
+}
+
+// The scheme of an info.json that this file wrote. Throws where it is another.
+TableScheme scheme_in(const nlohmann::json& info, std::vector<std::string> classes) {
+  TableScheme out{info.at("label").get<std::string>(), {}, std::move(classes)};
+  if (info.at("kind") != "table") throw Error(invalid("is not of a table"));
+  for (const auto& one : info.at("columns")) {
+    const bool number = one.at("kind") == "number";
+    TableColumn& column = out.columns.emplace_back();
+    column.name = one.at("name").get<std::string>();
+    column.kind = number ? Kind::kNumber : Kind::kCategory;
+    if (number)
+      column.mean = one.at("mean").get<double>(), column.stddev = one.at("stddev").get<double>();
+    else
+      column.values = one.at("values").get<std::vector<std::string>>();
+    std::sort(column.values.begin(), column.values.end());
+  }
+  return out;
+}
+
+Result<TableScheme> read_scheme(const std::string& directory) {
+  const std::string path = directory + "/info.json";
+  TENON_ASSIGN(const std::string text, read_file(path));
+  TENON_ASSIGN(std::vector<std::string> classes, read_labels(directory + "/labels.txt"));
+  try {
+    return scheme_in(nlohmann::json::parse(text), std::move(classes));
+  } catch (const std::exception&) {
+    return invalid(path, ": expected what a conversion of a table wrote");
+  }
+}
+
+const Kind* kind_asked(const ConvertTableOptions& o, const std::string& name) {
+  static constexpr Kind kNumber = Kind::kNumber, kCategory = Kind::kCategory;
+  const auto in = [&](const std::vector<std::string>& list) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  return in(o.numbers) ? &kNumber : in(o.categories) ? &kCategory : nullptr;
+}
+
+Status check_names(const TableFile& file, const ConvertTableOptions& o) {
+  for (const auto* list : {&o.numbers, &o.categories, &o.ignore})
+    for (const std::string& name : *list) {
+      TENON_TRY(file.column(name).status());
+      if (name == o.label) return invalid("the label '", name, "' is of no other kind");
+      if (std::count(o.numbers.begin(), o.numbers.end(), name) + std::count(o.categories.begin(), o.categories.end(), name) +
+              std::count(o.ignore.begin(), o.ignore.end(), name) > 1)
+        return invalid("column '", name, "' is named twice");
+    }
+  return {};
+}
+
+Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOptions& o, const std::vector<size_t>& rows) {
+  TENON_ASSIGN(const size_t label, file.column(o.label));
+  TENON_TRY(check_names(file, o));
+  const Kind category = Kind::kCategory;
+  TENON_ASSIGN(TableColumn classes, learn_column(file, label, rows, &category));
+  if (classes.values.size() < 2)
+    return invalid(file.path, ": column '", abbreviated(o.label), "' has one class, expected at least 2");
+  TableScheme out{o.label, {}, std::move(classes.values)};
+  for (size_t c = 0; c < file.header.size(); ++c) {
+    if (c == label || std::find(o.ignore.begin(), o.ignore.end(), file.header[c]) != o.ignore.end()) continue;
+    TENON_ASSIGN(TableColumn column, learn_column(file, c, rows, kind_asked(o, file.header[c])));
+    out.columns.push_back(std::move(column));
+  }
+  if (out.columns.empty()) return invalid(file.path, ": expected a column beside the label, found none");
+  return out;
+}
+
+// The rows of one split, all of whose cells are good.
+struct TableSplit {
+  std::vector<std::vector<float>> numbers;
+  std::vector<std::vector<int64_t>> categories;
+  std::vector<int64_t> labels;
+};
+
+Result<TableSplit> cells_of(const TableFile& file, const TableScheme& scheme, const std::vector<size_t>& rows,
+                            ConvertSummary::Split* split) {
+  TENON_ASSIGN(const size_t label, file.column(scheme.label));
+  std::vector<size_t> at;
+  for (const TableColumn& column : scheme.columns) {
+    TENON_ASSIGN(const size_t found, file.column(column.name));
+    at.push_back(found);
+  }
+  TableSplit out;
+  for (const size_t row : rows) {
+    const std::string& name = file.cell(row, label);
+    const auto known = std::find(scheme.classes.begin(), scheme.classes.end(), name);
+    if (is_missing(name) || known == scheme.classes.end()) {
+      split->leave_out(is_missing(name) ? "no_label" : "unknown_labels",
+                       [&] { return cat(file.place(row, label), ": '", abbreviated(name), "'"); });
+      continue;
+    }
+    std::vector<float> numbers;
+    std::vector<int64_t> categories;
+    int64_t before = 0;  // places of the columns so far
+    for (size_t c = 0; c < at.size(); ++c) {
+      const TableColumn& column = scheme.columns[c];
+      if (column.kind == Kind::kNumber) {
+        TENON_ASSIGN(const double x, column.number(file, row, at[c]));
+        numbers.push_back(static_cast<float>(x));
+      } else {
+        categories.push_back(before + column.place_of(file.cell(row, at[c])));
+        before += column.places();
+      }
+    }
+    out.numbers.push_back(std::move(numbers));
+    out.categories.push_back(std::move(categories));
+    out.labels.push_back(known - scheme.classes.begin());
+  }
+  return out;
+}
+
+Status write_cells(const TableSplit& cells, uint64_t seed, OutputSet& output, ThreadPool& pool,
+                   ConvertSummary::Split* split) {
+  const size_t n = cells.labels.size();
+  if (n == 0) return invalid("convert: the split '", split->name, "' has no row");
+  std::vector<size_t> order(n);
+  std::iota(order.begin(), order.end(), size_t{0});
+  if (split->name == "train") order = shuffled(n, seed);
+  const size_t bytes = 100 + cells.numbers[0].size() * 4 + cells.categories[0].size() * 3;
+  SplitSource source{split->name, std::vector<int64_t>(n, static_cast<int64_t>(bytes)), {}, false};
+  source.make = [&](size_t i, ExampleBuilder& builder) -> Status {
+    const size_t row = order[i];
+    if (!cells.numbers[row].empty()) builder.add_floats("numbers", cells.numbers[row]);
+    if (!cells.categories[row].empty()) builder.add_int64s("categories", cells.categories[row]);
+    builder.add_int64("label", cells.labels[row]);
+    return {};
+  };
+  return output.write_split(source, pool, split);
+}
+
+// Rows to train on and rows that are held out.
+std::vector<std::vector<size_t>> dealt(size_t n, const ConvertTableOptions& o) {
+  std::vector<size_t> order = shuffled(n, o.seed);
+  const auto held = std::max<size_t>(1, static_cast<size_t>(static_cast<double>(n) * o.validation_fraction + 0.5));
+  std::vector<size_t> out(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(std::min(held, n)));
+  order.erase(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(out.size()));
+  for (auto* rows : {&order, &out}) std::sort(rows->begin(), rows->end());
+  return {order, out};
+}
+
+std::vector<size_t> all_rows(const TableFile& file) {
+  std::vector<size_t> out(file.rows.size());
+  std::iota(out.begin(), out.end(), size_t{0});
+  return out;
+}
+
+Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadPool& pool) {
+  TENON_ASSIGN(const TableFile train, TableFile::read(o.input));
+  TableFile validation;
+  std::vector<std::vector<size_t>> rows = {all_rows(train)};
+  std::vector<const TableFile*> files = {&train};  // of each split
+  if (!o.validation.empty()) {
+    TENON_ASSIGN(validation, TableFile::read(o.validation));
+    files.push_back(&validation), rows.push_back(all_rows(validation));
+  } else if (o.like.empty()) {
+    files.push_back(&train), rows = dealt(train.rows.size(), o);
+  }
+  TENON_ASSIGN(const TableScheme scheme, o.like.empty() ? learn_scheme(train, o, rows[0]) : read_scheme(o.like));
+  ConvertSummary summary;
+  summary.labels = scheme.classes;
+  TENON_TRY(check_interrupted(o));
+  TENON_ASSIGN(OutputSet output, OutputSet::create(o));
+  summary.splits.resize(files.size());
+  for (size_t s = 0; s < files.size(); ++s) {
+    // Rows that are like a model's are there to be looked at, unless others are, too.
+    summary.splits[s].name = files.size() == 1 || s == 1 ? "validation" : "train";
+    TENON_ASSIGN(const TableSplit cells, cells_of(*files[s], scheme, rows[s], &summary.splits[s]));
+    TENON_TRY(write_cells(cells, o.seed, output, pool, &summary.splits[s]));
+  }
+  const std::string columns = column_list(scheme);
+  const uint32_t mark = crc32c(cat(columns, join(scheme.classes, "\n")));
+  TENON_TRY(write_labels_and_info(
+      output, summary,
+      cat(", \"num_numbers\": ", scheme.count(Kind::kNumber), ", \"num_categories\": ", scheme.count(Kind::kCategory),
+          ", \"num_places\": ", scheme.places(), ", \"kind\": \"table\", \"mark\": \"", mark, "\", \"label\": ",
+          nlohmann::json(scheme.label).dump(), ", \"columns\": ", columns)));
+  TENON_TRY(output.commit());
+  return summary;
+}
+
+}  // namespace
+
+Result<ConvertSummary> convert_table(const ConvertTableOptions& options, ThreadPool& pool) {
+  if (options.input.empty() || (options.label.empty() && options.like.empty()))
+    return invalid("convert table: expected a CSV file and the label's column");
+  return caught([&] { return convert_table_files(options, pool); });
+}
+
+}  // namespace tenon
