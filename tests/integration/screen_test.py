@@ -148,7 +148,7 @@ class RunnersLine(unittest.TestCase):
             self.assertIn("2,000/2,000"[: columns - 6], frames[-1])
 
     def test_names_step_loss_rate_and_what_is_left(self):
-        pattern = r"step [\d,]+/2,000  loss \d+\.\d{4}  ETA [\d:]+s?  [\d,]+(\.\d+)? steps/s" \
+        pattern = r"step [\d,]+/2,000  loss \d+\.\d{4}  accuracy [01]\.\d{4}  ETA [\d:]+s?  [\d,]+(\.\d+)? steps/s" \
                   r"  input [\d,.]+, device [\d,.]+ examples/s \((input|device) is the limit\)$"
         for frame in self.drawn(200):
             self.assertRegex(frame, "^" + pattern)
