@@ -39,6 +39,8 @@ struct LossOptions {
   double label_smoothing = 0;
   // Sparse cross entropies: samples of this label cost nothing and are not counted.
   std::optional<int64_t> ignore_class = {};
+  // Cross entropies and cosine_similarity: the axis of classes, of components, of what one sample has. Integer labels lack it.
+  int64_t axis = -1;
   Tensor sample_weight = {};  // a Loss gets it when it is called
   Reduction reduction = Reduction::kSumOverBatchSize;
   std::string name = {};  // of a Loss; empty: Keras's
@@ -56,6 +58,7 @@ struct FocalOptions {
   double gamma = 2;
   bool from_logits = false;
   double label_smoothing = 0;
+  int64_t axis = -1;
   Tensor sample_weight = {};
   Reduction reduction = Reduction::kSumOverBatchSize;
   std::string name = {};

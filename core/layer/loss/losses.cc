@@ -10,12 +10,12 @@ namespace losses {
 
 Tensor clipped(Tensor p, double low) { return clamp(p, low, 1 - kEpsilon); }
 
-// The argument of the softmax over the last axis, or of the sigmoid, that made `p`; else nothing.
-Tensor logits_of(Tensor p, std::string_view op) {
+// The argument of the softmax over this axis, or of the sigmoid, that made `p`; else nothing.
+Tensor logits_of(Tensor p, std::string_view op, int64_t axis) {
   const Node* node = p.graph()->defining_node(p.id());
   if (!node || node->op != op) return {};
   const AttrReader attrs(node->attrs);
-  const bool fits = op == "softmax" ? attrs.i64("axis") == p.rank() - 1
+  const bool fits = op == "softmax" ? attrs.i64("axis") == (axis < 0 ? axis + p.rank() : axis)
                                     : attrs.enumerator("act") == static_cast<int>(Activation::kSigmoid);
   return fits ? Tensor(p.graph(), node->operands[0]) : Tensor();
 }
@@ -51,9 +51,19 @@ Tensor one_hot_labels(const char* loss, Tensor scores, Tensor labels, double smo
   return labels * (1 - smoothing) + smoothing / static_cast<double>(scores.dim(-1));
 }
 
-Pair binary_pair(const char* loss, Tensor y_true, Tensor y_pred, double smoothing) {
-  const Pair m = matched(loss, y_true, y_pred);
-  return {smoothing == 0 ? m.y : m.y * (1 - smoothing) + smoothing / 2, m.p};
+Tensor binary_labels(const char* loss, Tensor y, const LossOptions& o) {
+  y = axis_last(loss, y, o.axis);
+  return o.label_smoothing == 0 ? y : y * (1 - o.label_smoothing) + o.label_smoothing / 2;
+}
+
+// The predictions, or the logits that they were made of where the formula takes these; classes are last.
+struct Scores {
+  Tensor values;
+  bool logits;
+};
+Scores scores_of(const char* loss, Tensor p, std::string_view op, const LossOptions& o) {
+  const Tensor made_of = o.from_logits ? p : logits_of(p, op, o.axis);
+  return {axis_last(loss, made_of ? made_of : p, o.axis), static_cast<bool>(made_of)};
 }
 
 Tensor counted(Tensor labels, const LossOptions& o) {
@@ -95,6 +105,7 @@ LossOptions checked_focal(const char* loss, const FocalOptions& focal) {
   expect_number(cat(loss, ": gamma"), focal.gamma, 0);
   LossOptions o = common(focal);
   o.label_smoothing = focal.label_smoothing;
+  o.axis = focal.axis;
   expect_smoothing(loss, o);
   return o;
 }
@@ -106,10 +117,10 @@ Tensor categorical_crossentropy(Tensor labels, Tensor p, const LossOptions& o) {
   expect_scores(kName, p, labels);
   expect_smoothing(kName, o);
   expect_dense(kName, o);
-  const Tensor y = one_hot_labels(kName, p, labels, o.label_smoothing);
-  if (const Tensor x = o.from_logits ? p : logits_of(p, "softmax"))
-    return reduced(kName, softmax_cross_entropy_per_example(x, y).loss, o);
-  const Tensor normal = p / reduce_sum(p, {-1}, true);
+  const auto [x, logits] = scores_of(kName, p, "softmax", o);
+  const Tensor y = one_hot_labels(kName, x, axis_last(kName, labels, o.axis), o.label_smoothing);
+  if (logits) return reduced(kName, softmax_cross_entropy_per_example(x, y).loss, o);
+  const Tensor normal = x / reduce_sum(x, {-1}, true);
   return reduced(kName, -reduce_sum(y * log(clipped(normal, kEpsilon)), {-1}), o);
 }
 
@@ -117,17 +128,19 @@ Tensor sparse_categorical_crossentropy(Tensor labels, Tensor p, const LossOption
   constexpr const char* kName = "sparse_categorical_crossentropy";
   expect_scores(kName, p, labels);
   expect_smoothing(kName, o);
-  const Tensor x = o.from_logits ? p : logits_of(p, "softmax");
-  return sparse_loss(kName, x ? x : log(clipped(p, kEpsilon)), labels, o);
+  const auto [x, logits] = scores_of(kName, p, "softmax", o);
+  if (labels.rank() == p.rank()) labels = axis_last(kName, labels, o.axis);
+  return sparse_loss(kName, logits ? x : log(clipped(x, kEpsilon)), labels, o);
 }
 
 Tensor binary_crossentropy(Tensor labels, Tensor prediction, const LossOptions& o) {
   constexpr const char* kName = "binary_crossentropy";
   expect_smoothing(kName, o);
   expect_dense(kName, o);
-  const auto [y, p] = binary_pair(kName, labels, prediction, o.label_smoothing);
-  const Tensor x = o.from_logits ? p : logits_of(p, "activation");
-  return reduced(kName, sample_mean(x ? sigmoid_cross_entropy(x, y) : binary_terms(p, y)), o);
+  const Pair m = matched(kName, labels, prediction);
+  const Tensor y = binary_labels(kName, m.y, o);
+  const auto [x, logits] = scores_of(kName, m.p, "activation", o);
+  return reduced(kName, sample_mean(logits ? sigmoid_cross_entropy(x, y) : binary_terms(x, y)), o);
 }
 
 Tensor log_loss(Tensor labels, Tensor prediction, const LossOptions& o) {
@@ -141,7 +154,8 @@ Tensor log_loss(Tensor labels, Tensor prediction, const LossOptions& o) {
 Tensor binary_focal_crossentropy(Tensor labels, Tensor prediction, const FocalOptions& focal) {
   constexpr const char* kName = "binary_focal_crossentropy";
   const LossOptions o = checked_focal(kName, focal);
-  const auto [y, x] = binary_pair(kName, labels, prediction, o.label_smoothing);
+  const Pair m = matched(kName, labels, prediction);
+  const Tensor y = binary_labels(kName, m.y, o), x = axis_last(kName, m.p, o.axis);
   const Tensor p = focal.from_logits ? activation(x, Activation::kSigmoid) : x;
   const Tensor terms = focal.from_logits ? sigmoid_cross_entropy(x, y) : binary_terms(p, y);
   const Tensor wrong = 1.0 - (y * p + (1.0 - y) * (1.0 - p));
@@ -154,7 +168,8 @@ Tensor categorical_focal_crossentropy(Tensor labels, Tensor prediction, const Fo
   constexpr const char* kName = "categorical_focal_crossentropy";
   expect_scores(kName, prediction, labels);
   const LossOptions o = checked_focal(kName, focal);
-  const Tensor y = one_hot_labels(kName, prediction, labels, o.label_smoothing);
+  prediction = axis_last(kName, prediction, o.axis);
+  const Tensor y = one_hot_labels(kName, prediction, axis_last(kName, labels, o.axis), o.label_smoothing);
   Tensor p, logs;
   if (focal.from_logits) {
     p = softmax(prediction);

@@ -35,6 +35,8 @@ struct Pair {
 };
 // As Keras brings [B] and [B, 1] to one rank; others stay.
 Pair one_rank(Tensor y, Tensor p);
+// The tensor with this axis as its last one, as all losses are written.
+Tensor axis_last(const char* loss, Tensor x, int64_t axis);
 // y_true in the shape and dtype of the prediction, and the prediction; throws when they have other shapes.
 Pair matched(const char* loss, Tensor y_true, Tensor y_pred);
 void expect_smoothing(const char* loss, const LossOptions& o);

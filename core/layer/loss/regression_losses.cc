@@ -43,6 +43,17 @@ Tensor reduced(const char* loss, Tensor per_sample, const LossOptions& o, Tensor
   return cast(select(some, div(sum, select(some, divisor, scalar_like(divisor, 1))), zero), DType::kF32);
 }
 
+Tensor axis_last(const char* loss, Tensor x, int64_t axis) {
+  if (!x || axis == -1 || axis == x.rank() - 1) return x;
+  if (axis < -x.rank() || axis >= x.rank()) fail(loss, ": axis is ", axis, ", expected one of ", x.type().str());
+  Ints order;
+  const int64_t last = axis < 0 ? axis + x.rank() : axis;
+  for (int64_t a = 0; a < x.rank(); ++a)
+    if (a != last) order.push_back(a);
+  order.push_back(last);
+  return transpose(x, order);
+}
+
 Pair one_rank(Tensor y, Tensor p) {
   if (!y || !p) return {y, p};
   Tensor& longer = y.rank() > p.rank() ? y : p;
@@ -75,6 +86,7 @@ void expect_plain(const char* loss, const LossOptions& o) {
   if (o.from_logits) fail(loss, ": from_logits is for cross entropies");
   if (o.label_smoothing != 0) fail(loss, ": label_smoothing is ", o.label_smoothing, ", expected none");
   if (o.ignore_class) fail(loss, ": ignore_class is for cross entropies with integer labels");
+  if (o.axis != -1) fail(loss, ": axis is for cross entropies and cosine_similarity");
 }
 
 namespace {
@@ -154,9 +166,13 @@ Tensor kl_divergence(Tensor y_true, Tensor y_pred, const LossOptions& o) {
 }
 
 Tensor cosine_similarity(Tensor y_true, Tensor y_pred, const LossOptions& o) {
-  expect_plain("cosine_similarity", o);
-  const auto [y, p] = matched("cosine_similarity", y_true, y_pred);
-  return reduced("cosine_similarity", -reduce_sum(unit(p) * unit(y), {-1}), o);
+  constexpr const char* kName = "cosine_similarity";
+  LossOptions plain = o;
+  plain.axis = -1;
+  expect_plain(kName, plain);
+  const Pair m = matched(kName, y_true, y_pred);
+  const Tensor y = axis_last(kName, m.y, o.axis), p = axis_last(kName, m.p, o.axis);
+  return reduced(kName, -reduce_sum(unit(p) * unit(y), {-1}), o);
 }
 
 Tensor hinge(Tensor y_true, Tensor y_pred, const LossOptions& o) {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "op/op.h"
 #include "tenon/layers.h"
 #include "unit/layer/golden.h"
@@ -66,6 +68,7 @@ FocalOptions focal_of(const Arguments& a, const LossOptions& o) {
   FocalOptions focal = as<FocalOptions>(o);
   focal.from_logits = flag(a, "from_logits");
   focal.apply_class_balancing = flag(a, "apply_class_balancing");
+  focal.axis = o.axis;
   return focal;
 }
 HuberOptions huber_of(const Arguments& a, const LossOptions& o) {
@@ -203,6 +206,43 @@ Numbers loss_of(const golden::Row& row, Way way, std::optional<Reduction> reduct
   return Session(graph, {loss}).run(feeds)[0];
 }
 
+// The same with samples along the last axis and what each has along the first.
+Numbers turned_loss_of(const golden::Row& row) {
+  const Arguments a = golden::arguments(row.at("arguments"));
+  const LossBatch& b = batch(row.at("input"));
+  Graph graph;
+  const bool sparse = b.labels_shape.rank() == 1;
+  const Tensor y = feed(graph, "y", b.labels_shape, sparse ? DType::kI32 : DType::kF32);
+  const Tensor p = transpose(feed(graph, "p", b.prediction_shape), {1, 0});
+  LossOptions o = options_of(a, graph);
+  o.axis = 0;
+  Session session(graph, {loss_of(row.at("loss"), a, sparse ? y : transpose(y, {1, 0}), p, o)});
+  model_testing::Feeds feeds{{"y", b.labels}, {"p", b.prediction}};
+  if (o.sample_weight) feeds["weight"] = golden::listed(weights_of(a));
+  return session.run(feeds)[0];
+}
+
+TEST(Losses, TakeTheirAxisWhereItIs) {
+  const std::set<std::string> with_axis{
+      "BinaryCrossentropy",           "BinaryFocalCrossentropy",       "CategoricalCrossentropy",
+      "CategoricalFocalCrossentropy", "SparseCategoricalCrossentropy", "CosineSimilarity"};
+  int tried = 0;
+  for (const golden::Row& row : golden::rows("losses.csv")) {
+    if (!with_axis.count(row.at("loss"))) continue;
+    SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
+    golden::expect_near(turned_loss_of(row), golden::numbers(row.at("value")), 1e-6);
+    ++tried;
+  }
+  EXPECT_EQ(tried, 21);
+}
+
+TEST(CategoricalCrossentropy, UsesTheLogitsOfASoftmaxAlongItsAxis) {
+  Graph graph;
+  const Tensor x = feed(graph, "x", {1, 2, 1}), y = feed(graph, "y", {1, 2, 1});
+  Session session(graph, {categorical_crossentropy(y, softmax(x, 1), {.axis = 1})});
+  golden::expect_near(session.run({{"x", {200, 0}}, {"y", {0, 1}}})[0], {200}, 1e-6);
+}
+
 TEST(Losses, GiveKerasNumbers) {
   int tried = 0, objects = 0;
   for (const golden::Row& row : golden::rows("losses.csv")) {
@@ -228,7 +268,7 @@ TEST(Losses, HaveTheGradientOfTheirValue) {
     const Arguments a = golden::arguments(row.at("arguments"));
     if (a.count("reduction") || !weights_of(a).empty()) continue;
     if (row.at("input") == "certain" || row.at("loss") == "MeanAbsolutePercentageError") continue;  // clipped; huge
-    if (row.at("input") == "real" && row.at("loss") == "MeanSquaredLogarithmicError") continue;  // clipped
+    if (row.at("input") == "real" && row.at("loss") == "MeanSquaredLogarithmicError") continue;     // clipped
     SCOPED_TRACE(row.at("input") + " " + row.at("loss") + " " + row.at("arguments"));
     const LossBatch& b = batch(row.at("input"));
     Numbers prediction = b.prediction;
@@ -318,6 +358,14 @@ struct Inputs {
 
 TEST(Losses, SayWhatDoesNotFit) {
   Inputs in;
+  EXPECT_EQ(error_of([&] {
+              categorical_crossentropy(in.f32({2, 4}), in.f32({2, 4}), {.axis = 2});
+            }),
+            "categorical_crossentropy: axis is 2, expected one of f32[2,4]");
+  EXPECT_EQ(error_of([&] {
+              mean_squared_error(in.f32({2, 4}), in.f32({2, 4}), {.axis = 1});
+            }),
+            "mean_squared_error: axis is for cross entropies and cosine_similarity");
   EXPECT_EQ(error_of([&] {
               mean_squared_error(in.f32({2, 4}), in.f32({2, 3}));
             }),

@@ -71,15 +71,16 @@ Table losses() {
     return call([=](Tensor x) { loss(x, x, {}); }, [=](Tensor x, double v) { loss(x, x, {.from_logits = v != 0}); });
   };
   const Ours all{TENON_FIELD(o, reduction)};
-  const Ours smooth = all + Ours{TENON_FIELD(o, label_smoothing)};
-  const Ours focused =
-      Ours{TENON_FIELD(focal, reduction)} + Ours{TENON_FIELD(focal, label_smoothing), TENON_FIELD(focal, alpha),
-                                                 TENON_FIELD(focal, gamma), TENON_FIELD(focal, from_logits)};
+  const Ours along = all + Ours{TENON_FIELD(o, axis)};
+  const Ours smooth = along + Ours{TENON_FIELD(o, label_smoothing)};
+  const Ours focused = Ours{TENON_FIELD(focal, reduction)} +
+                       Ours{TENON_FIELD(focal, label_smoothing), TENON_FIELD(focal, alpha), TENON_FIELD(focal, gamma),
+                            TENON_FIELD(focal, from_logits), TENON_FIELD(focal, axis)};
   const Ours masks{TENON_FIELD(overlap, reduction), TENON_FIELD(overlap, axis)};
   Table t{
       {"Loss", all},
       {"CategoricalCrossentropy", smooth + Ours{{"from_logits", logits(categorical_crossentropy)}}},
-      {"SparseCategoricalCrossentropy", all + Ours{TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
+      {"SparseCategoricalCrossentropy", along + Ours{TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
       {"BinaryCrossentropy", smooth + Ours{{"from_logits", logits(binary_crossentropy)}}},
       {"BinaryFocalCrossentropy", focused + Ours{TENON_FIELD(focal, apply_class_balancing)}},
       {"CategoricalFocalCrossentropy", focused},
@@ -89,7 +90,7 @@ Table losses() {
       {"Circle",
        {TENON_FIELD(circle, gamma), TENON_FIELD(circle, margin), TENON_FIELD(circle, remove_diagonal),
         TENON_FIELD(circle, reduction)}},
-      {"CosineSimilarity", all},
+      {"CosineSimilarity", along},
       {"Dice", masks},
       {"Tversky", masks + Ours{TENON_FIELD(overlap, alpha), TENON_FIELD(overlap, beta)}},
   };
@@ -116,15 +117,17 @@ Table metrics() {
                                                 top_k_categorical_accuracy(x, x, static_cast<int64_t>(k)...);
                                               }))}}},
       {"BinaryCrossentropy", entropy},
-      {"CategoricalCrossentropy", entropy},
-      {"SparseCategoricalCrossentropy", {TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class)}},
+      {"CategoricalCrossentropy", entropy + Ours{TENON_FIELD(o, axis)}},
+      {"SparseCategoricalCrossentropy",
+       {TENON_FIELD(o, from_logits), TENON_FIELD(o, ignore_class), TENON_FIELD(o, axis)}},
+      {"CosineSimilarity", {TENON_FIELD(o, axis)}},
       {"R2Score", {TENON_FIELD(R2ScoreOptions(), class_aggregation)}},
   };
   for (const char* name :
-       {"ConcordanceCorrelation", "PearsonCorrelation", "CosineSimilarity", "Accuracy", "CategoricalAccuracy",
-        "SparseCategoricalAccuracy", "Mean", "Sum", "MeanAbsoluteError", "MeanAbsolutePercentageError",
-        "MeanSquaredError", "MeanSquaredLogarithmicError", "RootMeanSquaredError", "LogCoshError", "Hinge",
-        "SquaredHinge", "CategoricalHinge", "KLDivergence", "Poisson"})
+       {"ConcordanceCorrelation", "PearsonCorrelation", "Accuracy", "CategoricalAccuracy", "SparseCategoricalAccuracy",
+        "Mean", "Sum", "MeanAbsoluteError", "MeanAbsolutePercentageError", "MeanSquaredError",
+        "MeanSquaredLogarithmicError", "RootMeanSquaredError", "LogCoshError", "Hinge", "SquaredHinge",
+        "CategoricalHinge", "KLDivergence", "Poisson"})
     t[name];
   add_threshold_metrics(t);
   add_matrix_metrics(t);
