@@ -44,6 +44,7 @@ gray=(--height 28 --width 28 --channels 1 --num_classes 10)
 runs=("${every[@]}")
 trained mlp "${gray[@]}" --train_batch_size 64 --train_steps 50
 trained mlp "${gray[@]}" --train_batch_size 33 --train_steps 20 --hidden 50,37
+for rows in 1 3 4 5; do trained mlp "${gray[@]}" --train_batch_size "$rows" --train_steps 2 --hidden 512,301; done  # products of few rows
 trained mlp --height 32 --width 32 --channels 1 --num_classes 10 --train_batch_size 16 --train_steps 5
 trained fashion "${gray[@]}" --train_batch_size 64 --train_steps 10
 trained fashion "${gray[@]}" --train_batch_size 37 --train_steps 5 --padding valid

@@ -3,7 +3,6 @@
 
 #include "kernels/element/activation.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/norm/softmax.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -18,7 +17,8 @@ struct FewRows {
   int64_t ld, columns;  // of B
 };
 
-// c[r][j] += sum of a[r][k] b[k][j] over D rows of B, in order.
+// c[r][j] += sum of a[r][k] b[k][j] over D rows of B, in order. Whole vectors and the last columns are apart: a compiler that
+// shares a product between two ways on does not fuse it with its sum, which has other bits then.
 template <int R, int D>
 TENON_INLINE void add_some(const FewRows& f, int64_t k) {
   using V = Lanes;
@@ -26,15 +26,22 @@ TENON_INLINE void add_some(const FewRows& f, int64_t k) {
   for (int r = 0; r < R; ++r)
     for (int i = 0; i < D; ++i) x[r][i] = V::splat(f.a[r][k + i]);
   const float* b = f.b + k * f.ld;
-  for (int64_t j = 0; j < f.columns; j += V::kLanes) {
+  int64_t j = 0;
+  const auto add = [&](auto load, auto store) __attribute__((always_inline)) {
     V::Vector rows[D];
-    for (int i = 0; i < D; ++i) rows[i] = row<V>(b + i * f.ld, j, f.columns, 0);
+    for (int i = 0; i < D; ++i) rows[i] = load(b + i * f.ld + j);
     for (int r = 0; r < R; ++r) {
-      V::Vector sum = row<V>(f.c[r], j, f.columns, 0);
-      for (int i = 0; i < D; ++i) sum += x[r][i] * rows[i];
-      put<V>(f.c[r], j, f.columns, sum);
+      V::Vector sum = load(f.c[r] + j);
+      for (int i = 0; i < D; ++i) sum = V::add_product(sum, x[r][i], rows[i]);
+      store(f.c[r] + j, sum);
     }
-  }
+  };
+  for (; j + V::kLanes <= f.columns; j += V::kLanes)
+    add([](const float* p) { return V::load(p); }, [](float* p, V::Vector v) { V::store(p, v); });
+  if (j == f.columns) return;
+  const int64_t left = f.columns - j;
+  const auto mask = V::first(left);
+  add([&](const float* p) { return V::load(p, mask); }, [&](float* p, V::Vector v) { V::store_part(p, v, left); });
 }
 
 template <int R>
