@@ -162,9 +162,9 @@ def make_cases():
 
 CASES = make_cases()
 
-# What layers compute in, Keras's names. In mixed_bfloat16 parameters, norms, softmax, losses, statistics and updates are f32.
+# What layers compute in, by Keras's names. In mixed_bfloat16 parameters, norms, softmax, losses, statistics and updates
+# are f32.
 DTYPE_POLICIES = ("float32", "mixed_bfloat16")
-
 
 # In the order in which they are tried. "loop": several steps in one call; "reshape": max-pools as reshape and max;
 # "rbg": the random numbers of the compiler's own generator.

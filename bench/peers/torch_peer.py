@@ -1,5 +1,5 @@
 """PyTorch: eager, channels-last, compiled.  python torch_peer.py CASE VARIANT [--threads N] [--seconds X]
-In mixed_bfloat16 training is by autocast and its loss, as on GPUs, of logits in f32; for predictions weights are bf16."""
+In mixed_bfloat16 training is by autocast, its loss, as on GPUs, in f32; predictions have weights in bf16."""
 import math
 
 import common
