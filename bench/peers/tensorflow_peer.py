@@ -183,6 +183,7 @@ def build(name, variant, threads, mixed):
     import_tensorflow()
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tf.random.set_seed(0)
     TensorFlowOps.xla = variant.startswith("xla")
     TensorFlowOps.dtype = tf.bfloat16 if mixed else tf.float32
     case = CASES[name]
