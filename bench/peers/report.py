@@ -1,4 +1,5 @@
 """Makes the table of what compare.py measured. Standard library alone."""
+import math
 import os
 import platform
 import statistics
@@ -111,6 +112,13 @@ def disagreements(cases):
     return out
 
 
+def no_numbers(results):
+    """Trainings whose loss is no number: what they did in their time says little. Each a line."""
+    wrong = dict.fromkeys((case, r["peer"], r["variant"]) for case, rows in results["cases"].items()
+                          for r in rows if CASES[case].trains and not math.isfinite(r.get("loss") or 0))
+    return [f"{case}: the loss of {peer} {variant}".rstrip() + " is no finite number" for case, peer, variant in wrong]
+
+
 def conditions(results, versions):
     where, peak, policy = results["machine"], results["peak_gflops"], results["dtype_policy"]
     limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s of these cores "
@@ -129,7 +137,7 @@ def text(results):
     cases = {case: by_contestant(rows) for case, rows in results["cases"].items() if rows}
     everyone = [c for contestants in cases.values() for c in contestants if c["rounds"]]
     versions = {c["peer"]: c["version"] for c in everyone if c["version"]}
-    parts = [conditions(results, versions), *disagreements(cases)]
+    parts = [conditions(results, versions), *disagreements(cases), *no_numbers(results)]
     own = ["of its float32"] * (results["dtype_policy"] != "float32")
     parts.append(table(["case", "Tenon, ms min (median)", "best peer", "which", "ratio of minima", "of medians",
                         "target", "limit ms", "of the limit", *own],

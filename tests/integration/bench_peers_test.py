@@ -233,6 +233,12 @@ class BenchPeers(unittest.TestCase):
                       "--rounds", "1", "--dtype_policy", "mixed_bfloat16")
         self.assertEqual([entry["who"] for entry in got.log], ["tenon", "tenon float32"], got.err)
 
+    def test_says_whose_loss_is_no_number(self):
+        plan = {"tenon": [measured(4, 5, loss=None)], "jax jit": [measured(4, 5), measured(4, 5, loss=float("nan"))]}
+        got = compare(plan, "--cases", "resnet20", "--peers", "jax", "--rounds", "2")
+        self.assertIn("resnet20: the loss of jax jit is no finite number", got.text)
+        self.assertEqual(got.text.count("no finite number"), 1)
+
     def test_says_how_far_losses_of_the_policies_are_apart(self):
         plan = {"jax jit": [measured(1, 1, losses=[2.0, 1.0]), measured(1, 1, losses=[2.0, 1.02])],
                 "jax rbg": ["ValueError: no bf16"]}
