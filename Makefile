@@ -9,6 +9,7 @@ STEPS ?= 2000
 BATCH ?= 128
 ROUNDS ?= 3
 THREADS ?= 2
+DTYPE_POLICY ?= float32
 ROWS ?=
 HOURS ?=
 CASES ?= mlp_tiny mlp_mnist mnist_cnn flowers180 flowers299 resnet20 resnet18 resnet50 resnet50_infer \
@@ -33,7 +34,7 @@ help:
 	@echo 'make check-mutants       try the conformance suite on a sample of generated faults (FULL=yes SECONDS=N SEED=N SITES=RE)'
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
-	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=..)'
+	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=.. DTYPE_POLICY=..)'
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
@@ -120,7 +121,7 @@ ifneq ($(PACKAGES),no)
 endif
 	@bench/peers/setup.sh build/peers/venv
 	@python3 bench/peers/compare.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
-	  --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) $(if $(PEERS),--peers $(PEERS))
+	  --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) --dtype_policy $(DTYPE_POLICY) $(if $(PEERS),--peers $(PEERS))
 
 format:
 ifneq ($(PACKAGES),no)

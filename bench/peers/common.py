@@ -7,7 +7,7 @@ import statistics
 import sys
 import time
 
-from models import CASES, variants
+from models import CASES, DTYPE_POLICIES, variants
 
 
 def cores(threads):
@@ -66,23 +66,27 @@ def measure(program, seconds):
 
 
 def main(peer, build, version):
-    """Runs `build(name, variant, threads)`, a Program, and prints one line of JSON. Both are called after the
-    environment is set, so that they may import the peer."""
+    """Runs `build(name, variant, threads, mixed)`, a Program, and prints one line of JSON: `mixed` is whether layers
+    compute in bf16. Both are called after the environment is set, so that they may import the peer."""
     parser = argparse.ArgumentParser(description=f"Times a case with {peer}.")
     parser.add_argument("case", choices=CASES)
     parser.add_argument("variant", help="one of those in models.py, variants()")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3, help="no round starts after this; 0: one step more")
+    parser.add_argument("--dtype_policy", default="float32", choices=DTYPE_POLICIES, help="what layers compute in")
+    parser.add_argument("--losses", type=int, default=0, help="print the losses of so many calls rather than times")
     args = parser.parse_args()
-    known = variants(peer, args.case)
+    known = variants(peer, args.case, args.dtype_policy)
     if args.variant not in known:
-        parser.error(f"{peer} does {args.case} as: {' '.join(known) or 'nothing'}; found {args.variant}")
+        parser.error(f"{peer} does {args.case} in {args.dtype_policy} as: {' '.join(known) or 'nothing'}; "
+                     f"found {args.variant}")
     os.sched_setaffinity(0, cores(args.threads))
     os.environ["OMP_NUM_THREADS"] = str(args.threads)
-    program = build(args.case, args.variant, args.threads)
+    program = build(args.case, args.variant, args.threads, args.dtype_policy == "mixed_bfloat16")
+    found = {"losses": [program.run(1) for _ in range(args.losses)]} if args.losses else measure(program, args.seconds)
     result = {"peer": peer, "version": version(), "case": args.case, "variant": args.variant, "threads": args.threads,
-              "parameters": program.parameters, "trainable": program.trainable, **measure(program, args.seconds),
-              "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+              "dtype_policy": args.dtype_policy, "parameters": program.parameters, "trainable": program.trainable,
+              **found, "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     print(json.dumps(result))
     sys.stdout.flush()
     os._exit(0)  # nothing of the peer's tear-down is measured, nor may it fail

@@ -2,9 +2,13 @@
 """Runs Tenon and its peers in turn on the same cases and prints a table. Needs the standard library alone.
 
   compare.py --tenon build/release/bin/tenon --python build/peers/venv/bin/python --out build/peers/results \\
-      --cases mlp_tiny mnist_cnn [--rounds 3] [--threads 2] [--seconds 3] [--peers torch jax:scan]
+      --cases mlp_tiny mnist_cnn [--rounds 3] [--threads 2] [--seconds 3] [--peers torch jax:scan] \\
+      [--dtype_policy mixed_bfloat16]
+  compare.py --losses 20 --cases resnet20 [--python ..] [--threads 1] [--peers torch]
 
-Every round runs each contestant once, in a process of its own. Results are written after each process.
+Every round runs each contestant once, in a process of its own. Results are written after each process. In
+mixed_bfloat16 Tenon in float32 is a contestant too. With --losses nothing is timed: the table has how far each peer's
+losses in mixed_bfloat16 are from its losses in float32, from the same parameters on the same batch.
 """
 import argparse
 import datetime
@@ -19,7 +23,7 @@ import threading
 
 import report
 from common import cores
-from models import CASES, PEERS, variants
+from models import CASES, DTYPE_POLICIES, PEERS, variants
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -47,23 +51,27 @@ def arguments():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3, help="of each process, after its first step")
     parser.add_argument("--peers", nargs="+", default=list(PEERS), help="peers, or PEER:VARIANT")
+    parser.add_argument("--dtype_policy", default="float32", choices=DTYPE_POLICIES, help="what layers compute in")
     parser.add_argument("--tenon", default="build/release/bin/tenon")
     parser.add_argument("--python", default="build/peers/venv/bin/python")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/peers/results"))
     parser.add_argument("--timeout", type=float, default=1800, help="seconds after which a process has failed")
-    parser.add_argument("--peak", type=float, help="GFLOP/s of this machine, rather than measured")
+    parser.add_argument("--peak", type=float, help="GFLOP/s of these cores, rather than measured")
+    parser.add_argument("--losses", type=int, default=0, help="compare the losses of so many calls of each peer")
     args = parser.parse_args()
+    args.dtype_policy = "mixed_bfloat16" if args.losses else args.dtype_policy
     args.peers = [p for word in args.peers for p in word.split(",") if p]
     args.cases = list(dict.fromkeys(args.cases))
     for wanted in args.peers:
         peer, _, variant = wanted.partition(":")
         if peer not in PEERS:
             parser.error(f"--peers: expected {' '.join(PEERS)}, found {wanted}")
-        known = dict.fromkeys(v for case in args.cases for v in variants(peer, case))
+        known = dict.fromkeys(v for case in args.cases for v in variants(peer, case, args.dtype_policy))
         if variant and variant not in known:
-            parser.error(f"--peers: {peer} does these cases as: {' '.join(known) or 'nothing'}; found {wanted}")
-    if args.rounds < 1 or args.threads < 1:
-        parser.error("--rounds and --threads are at least 1")
+            parser.error(f"--peers: {peer} does these cases in {args.dtype_policy} as: "
+                         f"{' '.join(known) or 'nothing'}; found {wanted}")
+    if args.rounds < 1 or args.threads < 1 or args.losses < 0:
+        parser.error("--rounds and --threads are at least 1, --losses 0")
     return args
 
 
@@ -110,16 +118,22 @@ def why(code, complaints):
     return f"exit code {code}: {named[-1][:160] if named else 'no words'}"
 
 
+def run_peer(peer, variant, case, policy, args, *more):
+    command = [args.python, str(HERE / f"{peer}_peer.py"), case, variant, "--threads", str(args.threads),
+               "--dtype_policy", policy, *more]
+    inductor = (args.out.parent / "inductor").resolve()
+    return run(command, {**ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": str(inductor)}, args)
+
+
 def time_once(peer, variant, case, args):
     """One process: what it measured, or {"error": why}."""
     if peer == "tenon":
         command = [args.tenon, "bench", "step", case, "--device", "cpu", "--rounds", "1000",
-                   "--max_seconds", str(args.seconds), "--threads", str(args.threads), "--json"]
+                   "--max_seconds", str(args.seconds), "--threads", str(args.threads), "--dtype_policy",
+                   variant or args.dtype_policy, "--json"]
         text, error, memory = run(command, {}, args)
     else:
-        command = [args.python, str(HERE / f"{peer}_peer.py"), case, variant, "--threads", str(args.threads),
-                   "--seconds", str(args.seconds)]
-        text, error, memory = run(command, {**ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": str(args.inductor)}, args)
+        text, error, memory = run_peer(peer, variant, case, args.dtype_policy, args, "--seconds", str(args.seconds))
     if text is None:
         return {"error": error}
     try:
@@ -130,34 +144,35 @@ def time_once(peer, variant, case, args):
     return {**kept, "version": result.get("version", ""), "loss": result.get("loss"), "peak_rss_mb": memory}
 
 
-def contestants(case, peers):
+def contestants(case, args):
     """Tenon and the variants that were asked for, each a pair."""
-    out = [("tenon", "")]
-    for wanted in peers:
+    out = [("tenon", "")] + [("tenon", "float32")] * (args.dtype_policy != "float32")
+    for wanted in args.peers:
         peer, _, variant = wanted.partition(":")
-        out += [(peer, v) for v in variants(peer, case) if variant in ("", v)]
+        out += [(peer, v) for v in variants(peer, case, args.dtype_policy) if variant in ("", v)]
     return list(dict.fromkeys(out))
 
 
 def peak_of(args):
-    """GFLOP/s, or None where there is no compiler."""
+    """GFLOP/s and by what; (None, "") where there is no compiler."""
     if args.peak:
-        return args.peak
+        return args.peak, "given"
     program = args.out / "fma_peak"
     try:
         subprocess.run(["cc", "-O3", "-march=native", "-pthread", str(HERE / "fma_peak.c"), "-o", str(program)],
                        check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
-        return None
-    text, _, _ = run([str(program.resolve()), str(args.threads)], {}, args)
-    return float(text) if text else None
+        return None, ""
+    text, _, _ = run([str(program.resolve()), str(args.threads), args.dtype_policy], {}, args)
+    peak, by = text.split() if text else ("nan", "")
+    return (float(peak), by) if by else (None, "")
 
 
 def measure_case(case, results, args, write):
     rows = results["cases"].setdefault(case, [])
     dropped = set()
     for number in range(args.rounds):
-        for peer, variant in contestants(case, args.peers):
+        for peer, variant in contestants(case, args):
             if (peer, variant) in dropped:
                 continue
             print(f"{case}: round {number + 1} of {args.rounds}, {peer} {variant}".rstrip(), file=sys.stderr)
@@ -169,17 +184,42 @@ def measure_case(case, results, args, write):
             write()
 
 
+def losses_row(case, peer, variant, args):
+    """Cells of the table of losses: what the policies make of the first and the last call, and how far they are apart."""
+    found = []
+    for policy in DTYPE_POLICIES:
+        text, error, _ = run_peer(peer, variant, case, policy, args, "--losses", str(args.losses))
+        try:
+            found.append(json.loads(text.strip().splitlines()[-1])["losses"])
+        except (AttributeError, ValueError, IndexError, KeyError, TypeError):
+            return [case, peer, variant, *"----", f"{policy}: {error or 'printed no losses'}".replace("|", "/")]
+    one, other = found
+    apart = [100 * abs(a - b) / abs(a) for a, b in zip(one, other)]
+    return [case, peer, variant, f"{one[0]:.4f}, {other[0]:.4f}", f"{one[-1]:.4f}, {other[-1]:.4f}",
+            f"{sum(apart) / len(apart):.2f}", f"{max(apart):.2f}", ""]
+
+
+def print_losses(args):
+    head = ["case", "peer", "variant", f"first of {args.losses}: {', '.join(DTYPE_POLICIES)}", "last", "mean % apart",
+            "largest", "why not"]
+    print(report.table(head, [losses_row(case, peer, variant, args) for case in args.cases if CASES[case].trains
+                              for peer, variant in contestants(case, args) if peer != "tenon"]))
+    return 0
+
+
 def main():
     args = arguments()
+    if args.losses:
+        return print_losses(args)
     args.out.mkdir(parents=True, exist_ok=True)
-    args.inductor = (args.out.parent / "inductor").resolve()
     date = datetime.datetime.now().astimezone()
     load = os.getloadavg()[0]
     if load > 0.5:
         print(f"compare: other programs are running (load {load:.1f}); the figures will mean little", file=sys.stderr)
+    peak, peak_by = peak_of(args)
     results = {"date": date.isoformat(timespec="seconds"), "machine": report.machine(), "threads": args.threads,
-               "rounds": args.rounds, "seconds": args.seconds, "load_before": load, "peak_gflops": peak_of(args),
-               "tenon_commit": report.commit(HERE), "cases": {}}
+               "dtype_policy": args.dtype_policy, "rounds": args.rounds, "seconds": args.seconds, "load_before": load,
+               "peak_gflops": peak, "peak_by": peak_by, "tenon_commit": report.commit(HERE), "cases": {}}
     stem = args.out / date.strftime("%Y%m%d-%H%M%S")
 
     def write():

@@ -1,4 +1,5 @@
-"""JAX: jit, scan.  python jax_peer.py CASE VARIANT [--threads N] [--seconds X]"""
+"""JAX: jit, scan.  python jax_peer.py CASE VARIANT [--threads N] [--seconds X]
+In mixed_bfloat16 layers cast their parameters to bf16 and compute in it; norms and softmax go by f32."""
 import math
 
 import common
@@ -15,20 +16,24 @@ def import_jax():
 
 class JaxOps:
     """Reads its parameters in order. Images are [batch, height, width, channels]."""
+    dtype = None  # of what layers compute in
 
     def __init__(self, weights, moving, training, key, reshape_pool):
         self.weights, self.moving, self.training = iter(weights), iter(moving), training
         self.key, self.reshape_pool = key, reshape_pool
         self.moved, self.dropouts = [], 0  # new moving statistics; draws so far
 
+    def weight(self):
+        return next(self.weights).astype(self.dtype)
+
     def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
         if padding is None and stride > 1 and kernel > 3:
             padding = kernel // 2
         how = "SAME" if padding is None else [(padding, padding)] * 2
-        x = lax.conv_general_dilated(x, next(self.weights), (stride, stride), how,
+        x = lax.conv_general_dilated(x.astype(self.dtype), self.weight(), (stride, stride), how,
                                      dimension_numbers=("NHWC", "HWIO", "NHWC"))
         if bias:
-            x = x + next(self.weights)
+            x = x + self.weight()
         return jax.nn.relu(x) if relu else x
 
     def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
@@ -42,11 +47,12 @@ class JaxOps:
 
     def norm(self, x, epsilon):
         gamma, beta = next(self.weights), next(self.weights)
+        x = x.astype(jnp.float32)
         mean = x.mean((0, 1, 2))
         variance = jnp.maximum((x * x).mean((0, 1, 2)) - mean * mean, 0)
         for now in (mean, variance):
             self.moved.append(0.9 * next(self.moving) + 0.1 * lax.stop_gradient(now))
-        return (x - mean) * (gamma * lax.rsqrt(variance + epsilon)) + beta
+        return ((x - mean) * (gamma * lax.rsqrt(variance + epsilon)) + beta).astype(self.dtype)
 
     def max_pool(self, x, size, padding=0):
         if self.reshape_pool:  # 2x2; what does not fill a window is dropped
@@ -63,9 +69,9 @@ class JaxOps:
         return x.reshape(x.shape[0], -1)
 
     def linear(self, x, units, bias=True, relu=False):
-        x = x @ next(self.weights)
+        x = x.astype(self.dtype) @ self.weight()
         if bias:
-            x = x + next(self.weights)
+            x = x + self.weight()
         return jax.nn.relu(x) if relu else x
 
     dense = linear
@@ -78,28 +84,30 @@ class JaxOps:
         return jnp.where(keep, x / (1 - rate), 0)
 
     def layer_norm(self, x):
+        x = x.astype(jnp.float32)
         mean = x.mean(-1, keepdims=True)
         centred = x - mean
         y = centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-6)
-        return y * next(self.weights) + next(self.weights)
+        return (y * next(self.weights) + next(self.weights)).astype(self.dtype)
 
     def embedding(self, vocabulary, width):
         return next(self.weights)
 
     def embed(self, table, ids):
-        return table[ids] * math.sqrt(table.shape[1]) + initial.positions(ids.shape[1], table.shape[1])
+        positions = jnp.asarray(initial.positions(ids.shape[1], table.shape[1]), self.dtype)
+        return table[ids].astype(self.dtype) * math.sqrt(table.shape[1]) + positions
 
     def attention(self, q, k, v, heads, causal, rate):
         batch, length, width = q.shape
         q, k, v = (t.reshape(batch, length, heads, -1) for t in (q, k, v))
-        weights = jnp.einsum("bqhd,bkhd->bhqk", q * (width // heads)**-0.5, k)
+        weights = jnp.einsum("bqhd,bkhd->bhqk", q * (width // heads)**-0.5, k).astype(jnp.float32)
         if causal:
             weights = jnp.where(jnp.tril(jnp.ones((length, length), bool)), weights, -1e9)
-        weights = self.dropout(jax.nn.softmax(weights), rate)
+        weights = self.dropout(jax.nn.softmax(weights).astype(self.dtype), rate)
         return jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(batch, length, width)
 
     def logits(self, x, table):
-        return x.reshape(-1, x.shape[-1]) @ table.T
+        return x.reshape(-1, x.shape[-1]) @ table.T.astype(self.dtype)
 
 
 def update(case, weights, slots, gradients, step):
@@ -118,7 +126,7 @@ def update(case, weights, slots, gradients, step):
 
 
 def mean_loss(logits, labels):
-    picked = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1)
+    picked = jnp.take_along_axis(jax.nn.log_softmax(logits.astype(jnp.float32)), labels[:, None], 1)
     return -picked.mean()
 
 
@@ -160,13 +168,14 @@ def trainer(case, variant, made, features, labels):
 
 
 def predictor(case, made, features):
-    weights = [jnp.array(p.value) for p in initial.fold(made)]
+    weights = [jnp.array(p.value, JaxOps.dtype) for p in initial.fold(made)]
     function = jax.jit(lambda weights, *features: case.model(JaxOps(weights, [], False, None, False), *features))
     return lambda: function(weights, *features)
 
 
-def build(name, variant, threads):
+def build(name, variant, threads, mixed):
     import_jax()
+    JaxOps.dtype = jnp.bfloat16 if mixed else jnp.float32
     case = CASES[name]
     made = initial.parameters_of(name)
     features, labels = initial.batch_of(name)

@@ -162,12 +162,16 @@ def make_cases():
 
 CASES = make_cases()
 
+# What layers compute in, by Keras's names. In mixed_bfloat16 parameters, norms, softmax, losses, statistics and updates
+# are f32.
+DTYPE_POLICIES = ("float32", "mixed_bfloat16")
+
 # In the order in which they are tried. "loop": several steps in one call; "reshape": max-pools as reshape and max;
 # "rbg": the random numbers of the compiler's own generator.
-def variants(peer, name):
+def variants(peer, name, policy="float32"):
     case = CASES[name]
-    if peer == "onnxruntime":
-        return [] if case.trains else ["graph", "folded"]
+    if peer == "onnxruntime":  # whose CPU provider has no convolution of bf16
+        return [] if case.trains or policy != "float32" else ["graph", "folded"]
     if peer == "torch":
         layouts = case.is_image
         return ["eager"] + ["channels_last"] * layouts + ["compile"] + ["compile_channels_last"] * layouts

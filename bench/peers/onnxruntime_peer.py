@@ -63,7 +63,8 @@ def model_of(case, made, folded):
     return model
 
 
-def build(name, variant, threads):
+def build(name, variant, threads, mixed):
+    assert not mixed
     case = CASES[name]
     made = initial.parameters_of(name)
     options = onnxruntime.SessionOptions()

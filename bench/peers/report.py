@@ -1,4 +1,5 @@
 """Makes the table of what compare.py measured. Standard library alone."""
+import math
 import os
 import platform
 import statistics
@@ -16,16 +17,24 @@ LIMITS = {
     "resnet50_infer": (41, 0.95), "resnet50_infer32": (32 * 41, 0.95),
 }
 
+INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")  # as /proc/cpuinfo names them
+
+
+def target(case, results):
+    """The ratio that Tenon may reach. In mixed_bfloat16 without instructions for it: of its own time in float32."""
+    if results["dtype_policy"] == "float32":
+        return LIMITS[case][1]
+    return 0.7 if {"avx512_bf16", "amx_bf16"} & set(results["machine"]["instructions"]) else "1.05 of own"
+
 
 def machine():
-    model = ""
     with open("/proc/cpuinfo") as f:
-        for line in f:
-            if line.startswith("model name"):
-                model = line.split(":", 1)[1].strip()
-                break
+        parts = (line.partition(":") for line in f.read().split("\n\n")[0].splitlines())  # of the first processor
+        facts = {name.strip(): value.strip() for name, _, value in parts}
+    flags = facts.get("flags", "").split()
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return {"cpu": model or platform.machine(), "cores": len(os.sched_getaffinity(0)), "memory_gib": round(memory, 1),
+    return {"cpu": facts.get("model name") or platform.machine(), "cores": len(os.sched_getaffinity(0)),
+            "instructions": [i for i in INSTRUCTIONS if i in flags], "memory_gib": round(memory, 1),
             "system": platform.platform()}
 
 
@@ -68,18 +77,21 @@ def timed(row):
     return f"{number(row['min_ms'])} ({number(row['median_ms'])})" if row else "-"
 
 
-def summary_row(case, contestants, scale):
+def summary_row(case, contestants, results):
     measured = [c for c in contestants if c["rounds"]]
-    tenon = next((c for c in measured if c["peer"] == "tenon"), None)
+    own = {c["variant"]: c for c in measured if c["peer"] == "tenon"}
+    tenon = own.get("")
     best = min((c for c in measured if c["peer"] != "tenon"), key=lambda c: c["min_ms"], default=None)
-    limit, target = LIMITS[case]
-    limit *= scale
+    limit = LIMITS[case][0] * REFERENCE_GFLOPS / (results["peak_gflops"] or REFERENCE_GFLOPS)
     ratios = ["-", "-"]
     if tenon and best:
         ratios = [f"{tenon[key] / best[key]:.2f}" for key in ("min_ms", "median_ms")]
     share = f"{100 * limit / tenon['min_ms']:.0f} %" if tenon else "-"
     name = f"{best['peer']} {best['variant']}" if best else "-"
-    return [case, timed(tenon), timed(best), name, *ratios, target, number(limit), share]
+    row = [case, timed(tenon), timed(best), name, *ratios, target(case, results), number(limit), share]
+    if results["dtype_policy"] != "float32":
+        row.append(f"{tenon['min_ms'] / own['float32']['min_ms']:.2f}" if tenon and "float32" in own else "-")
+    return row
 
 
 def contestant_row(case, c):
@@ -100,14 +112,23 @@ def disagreements(cases):
     return out
 
 
+def no_numbers(results):
+    """Trainings whose loss is no number: what they did in their time says little. Each a line."""
+    wrong = dict.fromkeys((case, r["peer"], r["variant"]) for case, rows in results["cases"].items()
+                          for r in rows if CASES[case].trains and not math.isfinite(r.get("loss") or 0))
+    return [f"{case}: the loss of {peer} {variant}".rstrip() + " is no finite number" for case, peer, variant in wrong]
+
+
 def conditions(results, versions):
-    where, peak = results["machine"], results["peak_gflops"]
-    limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s of these cores" if peak else
+    where, peak, policy = results["machine"], results["peak_gflops"], results["dtype_policy"]
+    limits = (f"limits scaled from {REFERENCE_GFLOPS} to the {peak:.0f} GFLOP/s of these cores "
+              f"({results['peak_by']}, {policy})" if peak else
               f"peak of these cores unknown: limits are those of {REFERENCE_GFLOPS} GFLOP/s")
     return "\n".join([
         f"Date {results['date']}; {where['cpu']}, {where['cores']} cores, {where['memory_gib']} GiB, "
-        f"{where['system']}; threads: {results['threads']}, rounds: {results['rounds']} of {results['seconds']:g} s; "
-        f"load before {results['load_before']:.2f}.",
+        f"{where['system']}; instructions: {' '.join(where['instructions']) or 'none of ' + ' '.join(INSTRUCTIONS)}.",
+        f"dtype_policy: {policy}; threads: {results['threads']}, rounds: {results['rounds']} of "
+        f"{results['seconds']:g} s; load before {results['load_before']:.2f}.",
         f"Tenon at {results['tenon_commit'] or 'an unknown commit'}"
         + "".join(f"; {peer} {version}" for peer, version in sorted(versions.items())) + f"; {limits}."])
 
@@ -116,11 +137,11 @@ def text(results):
     cases = {case: by_contestant(rows) for case, rows in results["cases"].items() if rows}
     everyone = [c for contestants in cases.values() for c in contestants if c["rounds"]]
     versions = {c["peer"]: c["version"] for c in everyone if c["version"]}
-    scale = REFERENCE_GFLOPS / results["peak_gflops"] if results["peak_gflops"] else 1
-    parts = [conditions(results, versions), *disagreements(cases)]
+    parts = [conditions(results, versions), *disagreements(cases), *no_numbers(results)]
+    own = ["of its float32"] * (results["dtype_policy"] != "float32")
     parts.append(table(["case", "Tenon, ms min (median)", "best peer", "which", "ratio of minima", "of medians",
-                        "target", "limit ms", "of the limit"],
-                       [summary_row(case, c, scale) for case, c in cases.items()]))
+                        "target", "limit ms", "of the limit", *own],
+                       [summary_row(case, c, results) for case, c in cases.items()]))
     parts.append(table(["case", "who", "variant", "rounds", "min ms", "median ms", "first step s", "peak MB",
                         "parameters", "why not"],
                        [contestant_row(case, c) for case in CASES if case in cases for c in cases[case]]))

@@ -1,5 +1,6 @@
 """TensorFlow: tf.function, XLA, several steps in one call.
-python tensorflow_peer.py CASE VARIANT [--threads N] [--seconds X]"""
+python tensorflow_peer.py CASE VARIANT [--threads N] [--seconds X]
+In mixed_bfloat16 layers do as Keras's: variables are cast where they are used."""
 import math
 import os
 
@@ -29,17 +30,21 @@ def lookup(table, ids):
 class TensorFlowOps:
     """Reads its parameters in order. Images are [batch, height, width, channels]."""
     xla = False
+    dtype = None  # of what layers compute in
 
     def __init__(self, parameters, training):
         self.parameters, self.training = iter(parameters), training
+
+    def weight(self):
+        return tf.cast(next(self.parameters), self.dtype)
 
     def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
         if padding is None and stride > 1 and kernel > 3:
             padding = kernel // 2
         how = "SAME" if padding is None else [[0, 0], [padding] * 2, [padding] * 2, [0, 0]] if padding else "VALID"
-        x = tf.nn.conv2d(x, next(self.parameters), stride, how)
+        x = tf.nn.conv2d(tf.cast(x, self.dtype), self.weight(), stride, how)
         if bias:
-            x = tf.nn.bias_add(x, next(self.parameters))
+            x = tf.nn.bias_add(x, self.weight())
         return tf.nn.relu(x) if relu else x
 
     def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
@@ -75,9 +80,9 @@ class TensorFlowOps:
         lead = x.shape[:-1]
         if len(lead) > 1:
             x = tf.reshape(x, (-1, x.shape[-1]))
-        x = tf.matmul(x, next(self.parameters))
+        x = tf.matmul(tf.cast(x, self.dtype), self.weight())
         if bias:
-            x = tf.nn.bias_add(x, next(self.parameters))
+            x = tf.nn.bias_add(x, self.weight())
         x = tf.nn.relu(x) if relu else x
         return tf.reshape(x, (*lead, units)) if len(lead) > 1 else x
 
@@ -91,8 +96,9 @@ class TensorFlowOps:
         gamma, beta = next(self.parameters), next(self.parameters)
         rows = math.prod(x.shape[:-1])
         y, _, _ = tf.compat.v1.nn.fused_batch_norm(
-            tf.reshape(x, (1, rows, x.shape[-1], 1)), tf.ones(rows), tf.zeros(rows), epsilon=1e-6, data_format="NCHW")
-        return tf.reshape(y, x.shape) * gamma + beta
+            tf.reshape(tf.cast(x, tf.float32), (1, rows, x.shape[-1], 1)), tf.ones(rows), tf.zeros(rows), epsilon=1e-6,
+            data_format="NCHW")
+        return tf.cast(tf.reshape(y, x.shape) * gamma + beta, self.dtype)
 
     def embedding(self, vocabulary, width):
         return tf.convert_to_tensor(next(self.parameters))
@@ -100,20 +106,20 @@ class TensorFlowOps:
     def embed(self, table, ids):
         rows = lookup(table, tf.reshape(ids, (-1,)))
         width = table.shape[1]
-        x = tf.reshape(rows, (*ids.shape, width)) * math.sqrt(width)
-        return x + tf.constant(initial.positions(ids.shape[1], width))
+        x = tf.reshape(tf.cast(rows, self.dtype), (*ids.shape, width)) * math.sqrt(width)
+        return x + tf.cast(initial.positions(ids.shape[1], width), self.dtype)
 
     def attention(self, q, k, v, heads, causal, rate):
         batch, length, width = q.shape
         q, k, v = (tf.transpose(tf.reshape(t, (batch, length, heads, -1)), (0, 2, 1, 3)) for t in (q, k, v))
-        weights = tf.matmul(q * (width // heads)**-0.5, k, transpose_b=True)
+        weights = tf.cast(tf.matmul(q * (width // heads)**-0.5, k, transpose_b=True), tf.float32)
         if causal:
             weights += (tf.linalg.band_part(tf.ones((length, length)), -1, 0) - 1) * 1e9
-        weights = self.dropout(tf.nn.softmax(weights), rate)
+        weights = self.dropout(tf.cast(tf.nn.softmax(weights), self.dtype), rate)
         return tf.reshape(tf.transpose(tf.matmul(weights, v), (0, 2, 1, 3)), (batch, length, width))
 
     def logits(self, x, table):
-        return tf.matmul(tf.reshape(x, (-1, x.shape[-1])), table, transpose_b=True)
+        return tf.matmul(tf.reshape(x, (-1, x.shape[-1])), tf.cast(table, self.dtype), transpose_b=True)
 
 
 class Update:
@@ -147,7 +153,7 @@ class Update:
 
 def predictor(case, variables):
     def predict(labels, *features):
-        return case.model(TensorFlowOps(variables, False), *features)
+        return tf.cast(case.model(TensorFlowOps(variables, False), *features), tf.float32)
 
     return predict, lambda logits: float(logits[0, 0])
 
@@ -159,7 +165,7 @@ def trainer(case, variables, loop):
     def step(labels, *features):
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(trained)
-            logits = case.model(TensorFlowOps(variables, True), *features)
+            logits = tf.cast(case.model(TensorFlowOps(variables, True), *features), tf.float32)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
         update.apply(tape.gradient(loss, trained))
         return loss
@@ -173,14 +179,18 @@ def trainer(case, variables, loop):
     return steps if loop > 1 else step
 
 
-def build(name, variant, threads):
+def build(name, variant, threads, mixed):
     import_tensorflow()
     tf.config.threading.set_intra_op_parallelism_threads(threads)
     tf.config.threading.set_inter_op_parallelism_threads(threads)
+    tf.random.set_seed(0)
     TensorFlowOps.xla = variant.startswith("xla")
+    TensorFlowOps.dtype = tf.bfloat16 if mixed else tf.float32
     case = CASES[name]
     made = initial.parameters_of(name)
-    variables = [tf.Variable(p.value, trainable=p.trains) for p in (made if case.trains else initial.fold(made))]
+    held = tf.float32 if case.trains else TensorFlowOps.dtype
+    variables = [tf.Variable(tf.cast(p.value, held), trainable=p.trains)
+                 for p in (made if case.trains else initial.fold(made))]
     features, labels = initial.batch_of(name)
     features, labels = [tf.constant(x) for x in features], tf.constant(labels)
     loop = case.loop if variant.endswith("_loop") else 1

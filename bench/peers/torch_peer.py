@@ -1,4 +1,5 @@
-"""PyTorch: eager, channels-last, compiled.  python torch_peer.py CASE VARIANT [--threads N] [--seconds X]"""
+"""PyTorch: eager, channels-last, compiled.  python torch_peer.py CASE VARIANT [--threads N] [--seconds X]
+In mixed_bfloat16 training is by autocast, its loss, as on GPUs, in f32; predictions have weights in bf16."""
 import math
 
 import common
@@ -96,7 +97,7 @@ def optimizer_of(case, weights):
     return torch.optim.SGD(weights, case.rate, momentum=0.9 if case.optimizer == "momentum" else 0, fused=True)
 
 
-def build(name, variant, threads):
+def build(name, variant, threads, mixed):
     torch.set_num_threads(threads)
     torch.set_num_interop_threads(1)
     torch.manual_seed(0)
@@ -108,22 +109,25 @@ def build(name, variant, threads):
     if case.is_text:
         TorchOps.positions = torch.from_numpy(initial.positions(case.shape[0], values[0].shape[1]))
 
-    compiled = compiler(case) if "compile" in variant else lambda f: f
+    compiled = compiler(case, mixed) if "compile" in variant else lambda f: f
     if case.trains:
         def loss_of(labels, *features):
-            return F.cross_entropy(case.model(TorchOps(values, True), *features), labels)
+            with torch.autocast("cpu", torch.bfloat16, enabled=mixed):
+                logits = case.model(TorchOps(values, True), *features)
+            return F.cross_entropy(logits.float(), labels)
         call, read = trainer(case, compiled(loss_of), [v for v in values if v.requires_grad], features, labels)
     else:
-        call, read = predictor(compiled(Predictor(case, values)), features)
+        call, read = predictor(compiled(Predictor(case, values, torch.bfloat16 if mixed else torch.float32)), features)
     count = sum(p.value.size for p in made)
     if case.trains:
         assert count == sum(v.numel() for v in values)
     return common.Program(call, read, 1, count, sum(p.value.size for p in made if p.trains))
 
 
-def compiler(case):
+def compiler(case, mixed):
     import torch._inductor.config as config
     config.freezing = not case.trains  # weights are packed once
+    config.fallback_random = mixed  # with its own random numbers, dropout of attention in bf16 gives NaN in 2.15.0
     return torch.compile
 
 
@@ -143,13 +147,14 @@ def trainer(case, loss_of, weights, features, labels):
 class Predictor(torch.nn.Module):
     """A module, because the compiler packs the weights of modules alone, once."""
 
-    def __init__(self, case, values):
+    def __init__(self, case, values, dtype):
         super().__init__()
-        self.case = case
-        self.values = torch.nn.ParameterList([torch.nn.Parameter(v, requires_grad=False) for v in values])
+        self.case, self.dtype = case, dtype
+        self.values = torch.nn.ParameterList([torch.nn.Parameter(v.to(dtype), requires_grad=False) for v in values])
 
     def forward(self, *features):
-        return self.case.model(TorchOps(list(self.values), False), *features)
+        features = [x.to(self.dtype) for x in features]
+        return self.case.model(TorchOps(list(self.values), False), *features).float()
 
 
 def predictor(forward, features):

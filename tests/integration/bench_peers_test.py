@@ -32,6 +32,8 @@ here, words = pathlib.Path(__file__).parent, sys.argv[1:]
 flags = dict(zip(words, words[1:]))
 if words[0] == "bench":
     case, who = words[2], "tenon"
+    if flags["--dtype_policy"] == "float32" and "tenon float32" in json.loads((here / "plan.json").read_text()):
+        who = "tenon float32"
 else:
     case, who = words[1], pathlib.Path(words[0]).name.removesuffix("_peer.py") + " " + words[2]
 plan = json.loads((here / "plan.json").read_text())
@@ -39,9 +41,9 @@ while plan[who] == "never end":
     signal.pause()
 log = json.loads((here / "log.json").read_text())
 before = sum(entry["who"] == who and entry["case"] == case for entry in log)
-stored = {f.name: f.read_text() for f in (here / "results").iterdir() if not f.name.endswith(".part")}
+stored = {f.name: f.read_text() for f in here.glob("results/*") if not f.name.endswith(".part")}
 log.append({"who": who, "case": case, "threads": flags["--threads"], "cores": len(os.sched_getaffinity(0)),
-            "stored": stored})
+            "dtype_policy": flags["--dtype_policy"], "stored": stored})
 (here / "log.json").write_text(json.dumps(log))
 does = plan[who][min(before, len(plan[who]) - 1)]
 if isinstance(does, dict):
@@ -191,11 +193,69 @@ class BenchPeers(unittest.TestCase):
                       "jax", "--rounds", "1")
         self.assertIn("resnet20: the contestants do not agree on the number of parameters: [403, 404]", got.text)
 
+    def test_computes_in_float32_unless_told_otherwise(self):
+        got = compare({"tenon": ONE, "jax jit": ONE}, "--cases", "resnet20", "--peers", "jax", "--rounds", "1")
+        self.assertEqual({entry["dtype_policy"] for entry in got.log}, {"float32"})
+        self.assertIn("dtype_policy: float32;", got.text)
+        self.assertIn("to the 200 GFLOP/s of these cores (given, float32)", got.text)
+        self.assertEqual(got.summary("resnet20")[6], str(report.LIMITS["resnet20"][1]))
+        self.assertNotIn("of its float32", got.text)
+
+    def test_times_mixed_bfloat16_beside_tenon_in_float32(self):
+        plan = {"tenon": [measured(6, 9)], "tenon float32": [measured(5, 8)], "jax jit": [measured(8, 9)],
+                "torch eager": ONE}
+        got = compare(plan, "--cases", "transformer_small", "--peers", "jax:jit", "--rounds", "1", "--dtype_policy",
+                      "mixed_bfloat16")
+        self.assertEqual(got.code, 0, got.err)
+        self.assertEqual([(entry["who"], entry["dtype_policy"]) for entry in got.log],
+                         [("tenon", "mixed_bfloat16"), ("tenon float32", "float32"), ("jax jit", "mixed_bfloat16")])
+        self.assertIn("dtype_policy: mixed_bfloat16;", got.text)
+        self.assertIn("(given, mixed_bfloat16)", got.text)
+        # Its own time in float32 is no peer's: 6 / 8, and 6 / 5 in the last column.
+        self.assertEqual(got.summary("transformer_small")[4], "0.75")
+        self.assertEqual(got.summary("transformer_small")[-1], "1.20")
+        self.assertEqual(got.line("transformer_small", "tenon", "float32")[3:5], ["1", "5"])
+
+    def test_has_a_target_for_mixed_bfloat16_by_the_instructions_that_there_are(self):
+        for there, expected in ((["avx2", "avx512f"], "1.05 of own"), (["avx512_bf16"], 0.7), (["amx_bf16"], 0.7)):
+            results = {"dtype_policy": "mixed_bfloat16", "machine": {"instructions": there}}
+            self.assertEqual(report.target("resnet20", results), expected)
+
+    def test_says_which_instructions_the_processor_has(self):
+        got = compare({"tenon": ONE, "jax jit": ONE}, "--cases", "resnet20", "--peers", "jax", "--rounds", "1")
+        said = got.text.split("instructions: ")[1].split(".")[0]
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split("flags", 1)[-1].split("\n")[0].split()
+        there = [name for name in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if name in flags]
+        self.assertEqual(said, " ".join(there) or "none of avx2 avx512f avx512_bf16 amx_bf16")
+
+    def test_leaves_out_a_peer_that_has_no_bf16(self):
+        got = compare({"tenon": ONE, "tenon float32": ONE}, "--cases", "resnet50_infer", "--peers", "onnxruntime",
+                      "--rounds", "1", "--dtype_policy", "mixed_bfloat16")
+        self.assertEqual([entry["who"] for entry in got.log], ["tenon", "tenon float32"], got.err)
+
+    def test_says_whose_loss_is_no_number(self):
+        plan = {"tenon": [measured(4, 5, loss=None)], "jax jit": [measured(4, 5), measured(4, 5, loss=float("nan"))]}
+        got = compare(plan, "--cases", "resnet20", "--peers", "jax", "--rounds", "2")
+        self.assertIn("resnet20: the loss of jax jit is no finite number", got.text)
+        self.assertEqual(got.text.count("no finite number"), 1)
+
+    def test_says_how_far_losses_of_the_policies_are_apart(self):
+        plan = {"jax jit": [measured(1, 1, losses=[2.0, 1.0]), measured(1, 1, losses=[2.0, 1.02])],
+                "jax rbg": ["ValueError: no bf16"]}
+        got = compare(plan, "--cases", "transformer_small", "resnet50_infer", "--peers", "jax", "--losses", "2")
+        self.assertEqual((got.code, got.files), (0, []), got.err)
+        self.assertEqual([entry["dtype_policy"] for entry in got.log], ["float32", "mixed_bfloat16", "float32"])
+        self.assertIn("| transformer_small | jax | jit | 2.0000, 2.0000 | 1.0000, 1.0200 | 1.00 | 2.00 |  |", got.out)
+        self.assertIn("float32: exit code 1: ValueError: no bf16", got.out)
+
     def test_refuses_what_it_does_not_know_in_one_line(self):
         refused = {("--cases", "resnet21"): "resnet21", ("--peers", "torches"): "torches",
                    ("--rounds", "0"): "--rounds",
                    ("--cases", "resnet20", "--peers", "jax", "torch:scan"): "torch:scan",
-                   ("--cases", "resnet20", "--peers", "jax:scan"): "jax:scan", ("--threads", "two"): "two"}
+                   ("--cases", "resnet20", "--peers", "jax:scan"): "jax:scan", ("--threads", "two"): "two",
+                   ("--dtype_policy", "bf16"): "bf16",
+                   ("--cases", "resnet50_infer", "--dtype_policy", "mixed_bfloat16", "--peers", "onnxruntime:graph"):
+                       "onnxruntime:graph"}
         for flags, word in refused.items():
             got = compare({}, *flags)
             self.assertNotIn(got.code, (0, 1), flags)

@@ -1,5 +1,6 @@
 // Training as Keras trains: the models of apps/models from the weights and on the batches of
-// tests/fixtures/make_losses.py, whose losses in float32 and in float64 are in tests/fixtures/losses.csv.
+// tests/fixtures/make_losses.py, whose losses in float32 and in float64 are in tests/fixtures/losses.csv. And in mixed_bfloat16 as
+// PyTorch's autocast trains: losses_autocast.csv.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 
 constexpr int kSteps = 50;
 constexpr int kBatches = 4;
-constexpr double kTolerance = 1e-4;  // relative
+constexpr double kTolerance = 1e-4, kToleranceOfAutocast = 0.02;  // relative
 
 uint32_t mix(uint32_t x) {
   x ^= x >> 16;
@@ -150,9 +151,9 @@ std::vector<Case> cases() {
   };
 }
 
-// The losses of a case, then that of the first batch in inference mode: as float32 and as float64 made them.
-std::vector<std::vector<double>> expected_losses(const std::string& name) {
-  std::ifstream file(TENON_FIXTURES "/losses.csv");
+// The losses of a case, then that of the first batch in inference mode: a row for each dtype.
+std::vector<std::vector<double>> expected_losses(const std::string& name, const char* fixture) {
+  std::ifstream file(std::string(TENON_FIXTURES "/") + fixture);
   std::vector<std::vector<double>> out;
   for (std::string line, field; std::getline(file, line);) {
     if (line.rfind(name + ",", 0) != 0) continue;
@@ -237,26 +238,46 @@ class Training {
   std::optional<VariableStore> states_;
 };
 
+std::vector<float> trained(const Case& c) {
+  Training training(c);
+  std::vector<float> losses = training.run(Mode::kTrain, kSteps);
+  losses.push_back(training.run(Mode::kEval, 1)[0]);
+  return losses;
+}
+
+// The largest relative difference.
+double compare(const std::vector<float>& losses, const std::vector<double>& peer, double tolerance) {
+  EXPECT_EQ(peer.size(), losses.size());
+  double largest = 0;
+  for (size_t s = 0; s < std::min(peer.size(), losses.size()); ++s) {
+    EXPECT_NEAR(losses[s], peer[s], tolerance * peer[s]) << "step " << s;
+    largest = std::max(largest, std::fabs(losses[s] - peer[s]) / peer[s]);
+  }
+  return largest;
+}
+
 class LossParity : public testing::TestWithParam<Case> {};
 
 TEST_P(LossParity, FiftyStepsGiveTheLossesOfKeras) {
-  const auto expected = expected_losses(GetParam().name);
+  const auto expected = expected_losses(GetParam().name, "losses.csv");
   ASSERT_EQ(expected.size(), 2u) << "float32 and float64";
-  Training training(GetParam());
-  std::vector<float> losses = training.run(Mode::kTrain, kSteps);
-  losses.push_back(training.run(Mode::kEval, 1)[0]);
+  const std::vector<float> losses = trained(GetParam());
   for (const std::vector<double>& keras : expected) {
-    ASSERT_EQ(keras.size(), losses.size());
-    double largest = 0;
-    for (size_t s = 0; s < keras.size(); ++s) {
-      EXPECT_NEAR(losses[s], keras[s], kTolerance * keras[s]) << "step " << s;
-      largest = std::max(largest, std::fabs(losses[s] - keras[s]) / keras[s]);
-    }
+    const double largest = compare(losses, keras, kTolerance);
     RecordProperty(&keras == &expected[0] ? "largest_relative_to_f32" : "largest_relative_to_f64",
                    std::to_string(largest));
     std::printf("  %s: largest relative difference from Keras in %s %.1e\n", GetParam().name.c_str(),
                 &keras == &expected[0] ? "float32" : "float64", largest);
   }
+}
+
+TEST(LossParityInMixedBfloat16, FiftyStepsOfResnet20GiveTheLossesOfAutocast) {
+  const auto expected = expected_losses("resnet20/momentum", "losses_autocast.csv");
+  ASSERT_EQ(expected.size(), 1u);
+  const Params params = with("momentum", 0.0003, {{"dtype_policy", std::string("mixed_bfloat16")}});
+  const std::vector<float> losses = trained({"resnet20/momentum", models::resnet, params, {32, 32, 3}, 16});
+  std::printf("  resnet20/momentum: largest relative difference from autocast %.1e\n",
+              compare(losses, expected[0], kToleranceOfAutocast));
 }
 
 std::string test_name(const testing::TestParamInfo<Case>& info) {

@@ -1,9 +1,10 @@
 // The Transformer and GPT-2 train as in PyTorch: from the weights and on the sentences of tests/fixtures/make_transformer.py, whose losses in
-// float32 and in float64 are in tests/fixtures/transformer.csv, on every device.
+// float32, in float64 and under autocast are in tests/fixtures/transformer.csv, on every device.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 #include "models/models.h"
@@ -14,7 +15,6 @@ namespace {
 
 constexpr int kSteps = 50, kBatches = 4;
 constexpr int64_t kBatch = 8, kTokensOfSide = 12, kVocabulary = 53;
-constexpr double kTolerance = 1e-4;  // relative
 
 uint32_t mix(uint32_t x) {
   x ^= x >> 16;
@@ -34,7 +34,9 @@ Array weight(const std::string& name, const Type& type) {
   std::vector<float> values(static_cast<size_t>(type.shape.elements()));
   for (size_t i = 0; i < values.size(); ++i) {
     const double value = (2 * uniform(name, static_cast<int64_t>(i)) - 1) / 8;
-    values[i] = static_cast<float>(name.ends_with("gamma") ? value + 1 : name.ends_with("embeddings") ? value * 1.5 : value);
+    values[i] = static_cast<float>(name.ends_with("gamma")        ? value + 1
+                                   : name.ends_with("embeddings") ? value * 1.5
+                                                                  : value);
   }
   return Array(values, type.shape);
 }
@@ -87,29 +89,30 @@ struct Case {
 const Case kCases[] = {
     {"transformer",
      [](const Features& in, Mode mode) { return models::transformer(in, in["targets"], mode, of_transformer()).loss; },
-     [](int64_t k) { return Arrays{{"inputs", sentences("inputs", k)}, {"targets", sentences("targets", k)}}; }},
+     [](int64_t k) {
+       return Arrays{{"inputs", sentences("inputs", k)}, {"targets", sentences("targets", k)}};
+     }},
     {"gpt", [](const Features& in, Mode mode) { return models::gpt(in, {}, mode, of_gpt()).loss; },
-     [](int64_t k) { return Arrays{{"tokens", sentences("targets", k)}}; }},
+     [](int64_t k) {
+       return Arrays{{"tokens", sentences("targets", k)}};
+     }},
 };
 
-// float32, then float64.
-std::vector<std::vector<double>> losses_of_pytorch(const std::string& model) {
+// By dtype.
+std::map<std::string, std::vector<double>> losses_of_pytorch(const std::string& model) {
   std::ifstream file(TENON_FIXTURES "/transformer.csv");
-  std::vector<std::vector<double>> out;
+  std::map<std::string, std::vector<double>> out;
   for (std::string line, field; std::getline(file, line);) {
     std::istringstream fields(line);
     if (!std::getline(fields, field, ',') || field != model || !std::getline(fields, field, ',')) continue;
-    std::vector<double>& values = out.emplace_back();
+    std::vector<double>& values = out[field];
     while (std::getline(fields, field, ',')) values.push_back(std::stod(field));
   }
   return out;
 }
 
-class TransformerLosses : public testing::TestWithParam<std::tuple<const char*, Case>> {};
-
-TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
-  const auto& [device, model] = GetParam();
-  Strategy strategy(device);
+std::vector<double> trained(const char* device, const Case& model, const char* dtype_policy) {
+  Strategy strategy(device, {.dtype_policy = dtype_policy});
   std::vector<Arrays> batches;
   for (int k = 0; k < kBatches; ++k) batches.push_back(model.batch(k));
   const auto loss_of = [&, loss = model.loss](Mode mode) {
@@ -123,19 +126,34 @@ TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
   for (int step = 0; step < kSteps; ++step)
     losses.push_back(train(batches[static_cast<size_t>(step % kBatches)])["loss"].to<double>()[0]);
   losses.push_back(evaluate(batches[0])["loss"].to<double>()[0]);
+  return losses;
+}
 
-  const std::vector<std::vector<double>> expected = losses_of_pytorch(model.name);
-  ASSERT_EQ(expected.size(), 2u) << "float32 and float64";
-  for (const std::vector<double>& peer : expected) {
+class TransformerLosses : public testing::TestWithParam<std::tuple<const char*, Case>> {
+ protected:
+  // The tolerance is relative.
+  static void expect_those_of_pytorch(const std::vector<double>& losses, const char* dtype, double tolerance) {
+    const auto& [device, model] = GetParam();
+    const std::vector<double> peer = losses_of_pytorch(model.name)[dtype];
     ASSERT_EQ(peer.size(), losses.size());
     double largest = 0;
     for (size_t s = 0; s < peer.size(); ++s) {
-      EXPECT_NEAR(losses[s], peer[s], kTolerance * peer[s]) << "step " << s;
+      EXPECT_NEAR(losses[s], peer[s], tolerance * peer[s]) << "step " << s;
       largest = std::max(largest, std::fabs(losses[s] - peer[s]) / peer[s]);
     }
-    std::printf("  %s, %s: largest relative difference from PyTorch in %s %.1e\n", device, model.name,
-                &peer == &expected[0] ? "float32" : "float64", largest);
+    std::printf("  %s, %s: largest relative difference from PyTorch in %s %.1e\n", device, model.name, dtype, largest);
   }
+};
+
+TEST_P(TransformerLosses, AreThoseOfPyTorchForFiftySteps) {
+  const std::vector<double> losses = trained(std::get<0>(GetParam()), std::get<1>(GetParam()), "float32");
+  expect_those_of_pytorch(losses, "float32", 1e-4);
+  expect_those_of_pytorch(losses, "float64", 1e-4);
+}
+
+TEST_P(TransformerLosses, InMixedBfloat16AreThoseOfAutocastForFiftySteps) {
+  const std::vector<double> losses = trained(std::get<0>(GetParam()), std::get<1>(GetParam()), "mixed_bfloat16");
+  expect_those_of_pytorch(losses, "mixed_bfloat16", 0.02);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TransformerLosses,
