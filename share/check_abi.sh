@@ -288,6 +288,10 @@ if [ "$mode" = freeze ]; then
   at=$history/$version
   status=$(cat "$at/status" 2>/dev/null || echo absent)
   [ "$status" = draft ] || fail "version $version is $status; what is frozen has to be a draft"
+  # Comments too: they are the contract.
+  for f in "$headers"/tenon/abi/*.h; do
+    cmp -s "$f" "$at/tenon/abi/$(basename "$f")" || fail "$at/tenon/abi/$(basename "$f") is not $f; take a new snapshot"
+  done
   made=$at/x86_64-linux
   if [ ! -f "$made/example.so.gz" ] || [ ! -f "$made/skeleton.so.gz" ] || [ ! -f "$made/hashes" ] ||
     [ ! -f "$made/headers.sha256" ]; then

@@ -75,7 +75,7 @@ class FcGraph {
     const uint32_t scale = b_.constant(TENON_F32, {}, &share, sizeof share);
     const uint32_t logits = layers_.back().y;
     b_.node("softmax_cross_entropy", {logits, label}, {rows, lse}).name("loss");
-    b_.node("reduce", {rows}, {sum}).name("reduce").attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+    b_.node("reduce", {rows}, {sum}).name("reduce").attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
     b_.node("mul", {sum, scale}, {mean}).name("mean");
     const uint32_t each = value({net_.batch});
     b_.node("broadcast", {scale}, {each}).name("each").attr_list("shape", {net_.batch});
@@ -90,7 +90,7 @@ class FcGraph {
       layer.dbias = value({layer.out});
       if (i + 1 == layers_.size()) {
         b_.node("reduce", {gradient_}, {layer.dbias}).name(name("dbias", i));
-        b_.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+        b_.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
       } else {
         const uint32_t dz = value({net_.batch, layer.out});
         b_.node("bias_act_grad", {gradient_, layer.y}, {dz, layer.dbias}).name(name("dz", i));
@@ -113,7 +113,7 @@ class FcGraph {
       gradients.insert(gradients.end(), {layer.dw, layer.dbias});
       sums.insert(sums.end(), {value({layer.in, layer.out}), value({layer.out})});
     }
-    b_.node("all_reduce", gradients, sums).name("gradients/all_reduce").attr_enum("kind", TENON_SUM);
+    b_.node("all_reduce", gradients, sums).name("gradients/all_reduce").attr_enum("kind", TENON_REDUCE_SUM);
     for (size_t i = 0; i < layers_.size(); ++i) {
       const Layer& layer = layers_[i];
       update(name("kernel", i), layer.w, sums[2 * i], layer.w_slots, {layer.in, layer.out}, layer.inputs);

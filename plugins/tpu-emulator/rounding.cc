@@ -130,7 +130,7 @@ class Rounding {
   uint32_t flushed(uint32_t x, int32_t dtype, uint32_t like, const NodeView& origin) {
     const uint32_t size = emit("abs", {x}, dtype, like, origin);
     const uint32_t small = emit("compare", {size, number(dtype, kSmallestNormal)}, TENON_BOOL, like, origin);
-    last_->attr_enum("kind", TENON_LT);
+    last_->attr_enum("kind", TENON_COMPARE_LT);
     const uint32_t zero = emit("mul", {x, number(dtype, 0)}, dtype, like, origin);
     return emit("select", {small, zero, x}, dtype, like, origin);
   }
@@ -147,7 +147,7 @@ class Rounding {
   uint32_t where_finite(uint32_t term, uint32_t x, uint32_t like, const NodeView& origin) {
     const uint32_t size = emit("abs", {term}, TENON_F32, like, origin);
     const uint32_t finite = emit("compare", {size, number(TENON_F32, __builtin_inff())}, TENON_BOOL, like, origin);
-    last_->attr_enum("kind", TENON_LT);
+    last_->attr_enum("kind", TENON_COMPARE_LT);
     return emit("select", {finite, x, number(TENON_F32, 0)}, TENON_F32, like, origin);
   }
 
@@ -210,7 +210,7 @@ class Rounding {
     copy_attributes(node);
     const uint32_t size = emit("abs", {y}, TENON_BF16, old, node);
     const uint32_t small = emit("compare", {size, number(TENON_BF16, kSmallestNormal)}, TENON_BOOL, old, node);
-    last_->attr_enum("kind", TENON_LT);
+    last_->attr_enum("kind", TENON_COMPARE_LT);
     const uint32_t zero = emit("mul", {y, number(TENON_BF16, 0)}, TENON_BF16, old, node);
     rewrite_.add("select", {small, zero, y}, {rewrite_.value(old)}, node);
   }

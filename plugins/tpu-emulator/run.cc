@@ -181,6 +181,7 @@ tenon_status trace(tenon_device* handle, const tenon_sink* given) {
     Device& device = *as(handle);
     const std::lock_guard lock(device.trace_mutex);
     if (given) check_flags(given->flags, 0, "trace");
+    if (given && device.sink.emit) throw Error(TENON_INVALID, "trace: the device has a sink already");
     device.sink = given ? known(given) : tenon_sink{};
     device.trace_ps = 0;
   });

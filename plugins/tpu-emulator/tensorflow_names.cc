@@ -18,7 +18,7 @@ std::string special_name(const NodeView& node) {
   if (op == "conv_grad_input") return conv + "BackpropInput";
   if (op == "conv_grad_filter") return conv + "BackpropFilter";
   if (op == "dot") return node.in(0).rank() > 2 ? "BatchMatMulV2" : "MatMul";
-  if (op == "resize") return node.enumerator("method") == TENON_NEAREST ? "ResizeNearestNeighbor" : "ResizeBilinear";
+  if (op == "resize") return node.enumerator("method") == TENON_RESIZE_NEAREST ? "ResizeNearestNeighbor" : "ResizeBilinear";
   if (op == "reduce") {
     static constexpr const char* kKinds[] = {"Sum", "Prod", "Max", "Min"};
     return kKinds[std::clamp(node.enumerator("kind"), 0, 3)];

@@ -55,11 +55,11 @@ Kernel binary(const NodeView& node, F f) {
 template <class T>
 Kernel compare(const NodeView& node) {
   switch (node.enumerator("kind")) {
-    case TENON_EQ: return binary<T, bool>(node, std::equal_to<>());
-    case TENON_NE: return binary<T, bool>(node, std::not_equal_to<>());
-    case TENON_LT: return binary<T, bool>(node, std::less<>());
-    case TENON_LE: return binary<T, bool>(node, std::less_equal<>());
-    case TENON_GT: return binary<T, bool>(node, std::greater<>());
+    case TENON_COMPARE_EQ: return binary<T, bool>(node, std::equal_to<>());
+    case TENON_COMPARE_NE: return binary<T, bool>(node, std::not_equal_to<>());
+    case TENON_COMPARE_LT: return binary<T, bool>(node, std::less<>());
+    case TENON_COMPARE_LE: return binary<T, bool>(node, std::less_equal<>());
+    case TENON_COMPARE_GT: return binary<T, bool>(node, std::greater<>());
     default: return binary<T, bool>(node, std::greater_equal<>());
   }
 }
@@ -289,9 +289,9 @@ Kernel reduce(const NodeView& node, Sum<T> identity, F f) {
 template <class T>
 Kernel reduce(const NodeView& node) {
   switch (node.enumerator("kind")) {
-    case TENON_SUM: return reduce<T>(node, Sum<T>(0), std::plus<>());
-    case TENON_PROD: return reduce<T>(node, Sum<T>(1), std::multiplies<>());
-    case TENON_MAX: return reduce<T>(node, lowest<Sum<T>>(), kLarger);
+    case TENON_REDUCE_SUM: return reduce<T>(node, Sum<T>(0), std::plus<>());
+    case TENON_REDUCE_PROD: return reduce<T>(node, Sum<T>(1), std::multiplies<>());
+    case TENON_REDUCE_MAX: return reduce<T>(node, lowest<Sum<T>>(), kLarger);
     default: return reduce<T>(node, highest<Sum<T>>(), kSmaller);
   }
 }

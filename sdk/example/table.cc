@@ -46,7 +46,7 @@ void fill_table(KernelTable& table) {
   add_binary<NumbersAndBool>(table, "min", kSmaller);
   add_binary<Floats>(table, "pow", [](auto a, auto b) { return std::pow(a, b); });
   add_binary<Floats>(table, "atan2", [](auto a, auto b) { return std::atan2(a, b); });
-  add_typed<All>(table, "compare", LOOP(compare), TENON_GE + 1);
+  add_typed<All>(table, "compare", LOOP(compare), TENON_COMPARE_GE + 1);
   add_typed<All>(table, "cast", LOOP(cast));
   add_by_width(table, "select", LOOP(select), 1);
 
@@ -62,7 +62,7 @@ void fill_table(KernelTable& table) {
 
   add_by_width(table, "gather", INDEXED_LOOP(gather));
   add_typed<All>(table, "scatter", INDEXED_LOOP(scatter), TENON_SCATTER_SET + 1);
-  add_typed<NumbersAndBool>(table, "reduce", LOOP(reduce), TENON_MIN + 1);
+  add_typed<NumbersAndBool>(table, "reduce", LOOP(reduce), TENON_REDUCE_MIN + 1);
   add_typed<Numbers>(table, "sort", LOOP(sort));
   add_typed<Floats>(table, "dot", LOOP(dot));
   add_typed<Floats>(table, "conv", LOOP(conv));

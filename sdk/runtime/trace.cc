@@ -9,6 +9,7 @@ namespace tenon::plugin {
 
 void Tracer::set(const tenon_sink* sink) {
   const std::lock_guard lock(mutex_);
+  if (sink && sink_) throw Error(TENON_INVALID, "trace: the device has a sink already");
   sink_ = sink;
   active_.store(sink != nullptr, std::memory_order_release);
 }

@@ -170,18 +170,18 @@ std::vector<Rule> nan_rules() {
        none,
        {floats({1, 2})}},
   };
-  for (int64_t k = TENON_EQ; k <= TENON_GE; ++k)
+  for (int64_t k = TENON_COMPARE_EQ; k <= TENON_COMPARE_GE; ++k)
     rules.push_back({"of NaN only ne holds",
                      "compare",
                      {floats({kNaN, 1}), floats({kNaN, kNaN})},
                      kind(k),
-                     {bools({k == TENON_NE, k == TENON_NE})}});
-  for (const int64_t k : {TENON_MAX, TENON_MIN})
+                     {bools({k == TENON_COMPARE_NE, k == TENON_COMPARE_NE})}});
+  for (const int64_t k : {TENON_REDUCE_MAX, TENON_REDUCE_MIN})
     rules.push_back({"NaN wins",
                      "reduce",
                      {floats({2, 2}, {1, kNaN, 2, 3})},
                      [k](GraphBuilder& b) { b.attr_list("axes", {1}).attr_enum("kind", k); },
-                     {floats({kNaN, k == TENON_MAX ? 3.0 : 2.0})}});
+                     {floats({kNaN, k == TENON_REDUCE_MAX ? 3.0 : 2.0})}});
   return rules;
 }
 

@@ -76,7 +76,7 @@ std::optional<NodeView> find_bias_gradient(const Matching& m, const NodeView& no
     const NodeView node = m.graph().node(r);
     const plugin::ValueView x = node.in(op::reduce::x);
     const auto axes = node.list("axes");
-    if (node.op() == "reduce" && node.enumerator("kind") == TENON_SUM && node.out(0).dtype() == x.dtype() &&
+    if (node.op() == "reduce" && node.enumerator("kind") == TENON_REDUCE_SUM && node.out(0).dtype() == x.dtype() &&
         node.out(0).elements() == x.dim(-1) && std::count(axes.begin(), axes.end(), x.rank() - 1) == 0)
       return node;
   }

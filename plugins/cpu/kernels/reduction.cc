@@ -253,13 +253,13 @@ Kernel reduce_kernel(const Plan& p, int32_t kind) {
   Kernel k;
   k.scratch_bytes = p.chunks > 1 ? static_cast<uint64_t>(p.chunks * p.outputs) * sizeof(A) : 0;
   switch (kind) {
-    case TENON_SUM:
+    case TENON_REDUCE_SUM:
       k.run = [p](const Call& call) { run_reduce<SumOf, A, T>(call, p); };
       break;
-    case TENON_PROD:
+    case TENON_REDUCE_PROD:
       k.run = [p](const Call& call) { run_reduce<ProdOf, A, T>(call, p); };
       break;
-    case TENON_MAX:
+    case TENON_REDUCE_MAX:
       k.run = [p](const Call& call) { run_reduce<MaxOf, A, T>(call, p); };
       break;
     default:
@@ -272,7 +272,7 @@ template <class A, class T>
 Kernel extreme_kernel(const Plan& p, int32_t kind) {
   Kernel k;
   k.scratch_bytes = p.chunks > 1 ? static_cast<uint64_t>(p.chunks * p.outputs) * sizeof(A) : 0;
-  if (kind == TENON_MAX)
+  if (kind == TENON_REDUCE_MAX)
     k.run = [p](const Call& call) { run_reduce<MaxOf, A, T>(call, p); };
   else
     k.run = [p](const Call& call) { run_reduce<MinOf, A, T>(call, p); };
@@ -280,7 +280,7 @@ Kernel extreme_kernel(const Plan& p, int32_t kind) {
 }
 
 Kernel typed_reduce(const Plan& p, int32_t dtype, int32_t kind) {
-  const bool extreme = kind == TENON_MAX || kind == TENON_MIN;
+  const bool extreme = kind == TENON_REDUCE_MAX || kind == TENON_REDUCE_MIN;
   switch (dtype) {  // integer sums and products wrap: unsigned
     case TENON_BF16:
       return reduce_kernel<float, Bfloat>(p, kind);
@@ -308,8 +308,8 @@ Kernel make_reduce(const NodeView& node, const Env&) {
 
 plugin::Verdict accept_reduce(const NodeView& node) {
   const int32_t t = node.in(op::reduce::x).dtype(), kind = node.enumerator("kind");
-  if (kind < TENON_SUM || kind > TENON_MIN) return plugin::refuse("reduce: unknown kind");
-  if (t == TENON_BOOL && kind < TENON_MAX) return plugin::refuse("reduce: bool has max and min only");
+  if (kind < TENON_REDUCE_SUM || kind > TENON_REDUCE_MIN) return plugin::refuse("reduce: unknown kind");
+  if (t == TENON_BOOL && kind < TENON_REDUCE_MAX) return plugin::refuse("reduce: bool has max and min only");
   if (t != TENON_BOOL && !is_number(t)) return plugin::refuse("reduce: not a number or bool");
   return plugin::take();
 }

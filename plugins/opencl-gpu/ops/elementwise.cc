@@ -132,7 +132,7 @@ void add_elementwise(KernelTable& table) {
   }
   table.add("select", takes<All>(1), make);
   table.add("cast", takes<All>(), make);
-  table.add("compare", takes<All>(0, TENON_GE + 1), make);
+  table.add("compare", takes<All>(0, TENON_COMPARE_GE + 1), make);
 }
 
 }  // namespace opencl_gpu

@@ -43,7 +43,7 @@ Kernel crop_flip(Driver& driver, const NodeView& node) {
 std::string float_options(const NodeView& node) {
   const int32_t dtype = node.in(0).dtype();
   return std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(sum_dtype(dtype)) +
-         (node.enumerator("method", TENON_BILINEAR) == TENON_BILINEAR ? "" : " -D NEAREST");
+         (node.enumerator("method", TENON_RESIZE_BILINEAR) == TENON_RESIZE_BILINEAR ? "" : " -D NEAREST");
 }
 
 struct Places {  // kernels/movement/images.cl
@@ -51,16 +51,16 @@ struct Places {  // kernels/movement/images.cl
 };
 
 Places places_of(int32_t coords, int64_t from, int64_t to) {
-  if (coords == TENON_HALF_PIXEL) return {2 * from, from - to, 2 * to};
-  if (coords == TENON_ALIGN_CORNERS && to > 1) return {from - 1, 0, to - 1};
+  if (coords == TENON_COORDS_HALF_PIXEL) return {2 * from, from - to, 2 * to};
+  if (coords == TENON_COORDS_ALIGN_CORNERS && to > 1) return {from - 1, 0, to - 1};
   return {from, 0, to};
 }
 
 Kernel resize(Driver& driver, const NodeView& node) {
-  const int32_t coords = node.enumerator("coords", TENON_HALF_PIXEL);
+  const int32_t coords = node.enumerator("coords", TENON_COORDS_HALF_PIXEL);
   const ValueView x = node.in(0), y = node.out(0);
   Launch launch(driver, "images", "resize",
-                float_options(node) + " -D RESIZE -D FLOOR=" + (coords == TENON_LEGACY ? "1" : "0"));
+                float_options(node) + " -D RESIZE -D FLOOR=" + (coords == TENON_COORDS_LEGACY ? "1" : "0"));
   launch.out(0).in(0);
   finish_images(launch, node).value(places_of(coords, x.dim(1), y.dim(1))).value(places_of(coords, x.dim(2), y.dim(2)));
   return kernel_of({launch});

@@ -44,7 +44,7 @@ Kernel line_kernel(Driver& driver, const NodeView& node, const char* name, const
 void add_lines(KernelTable& table) {
   using namespace tenon::plugin;
   table.add("argmax", takes<Numbers>(), [](const NodeView& node, const Env& env) {
-    const char* options = node.enumerator("kind", TENON_MAX) == TENON_MIN ? " -D ARGMAX -D MIN" : " -D ARGMAX";
+    const char* options = node.enumerator("kind", TENON_REDUCE_MAX) == TENON_REDUCE_MIN ? " -D ARGMAX -D MIN" : " -D ARGMAX";
     return line_kernel(driver_of(*env.device), node, "argmax", options, false);
   });
   table.add("cumsum", takes<Numbers>(), [](const NodeView& node, const Env& env) {

@@ -201,9 +201,9 @@ void add_reductions(KernelTable& table) {
   table.add(
       "reduce",
       [](const NodeView& node) {
-        if (node.in(0).dtype() == TENON_BOOL && node.enumerator("kind") < TENON_MAX)
+        if (node.in(0).dtype() == TENON_BOOL && node.enumerator("kind") < TENON_REDUCE_MAX)
           return refuse("reduce: no kernel for a sum or product of bool");
-        return takes<NumbersAndBool>(0, TENON_MIN + 1)(node);
+        return takes<NumbersAndBool>(0, TENON_REDUCE_MIN + 1)(node);
       },
       [](const NodeView& node, const Env& env) { return reduce_kernel(driver_of(*env.device), node); });
   table.add_own(kFoldedMap,

@@ -14,7 +14,7 @@ plugin::FlatGraph graph_of(int64_t rows, int64_t columns) {
   b.node("neg", {x}, {negated}).name("poison/neg");
   b.node("transpose", {negated}, {turned}).name("poison/transpose").attr_list("perm", {1, 0});
   b.node("neg", {turned}, {again}).name("poison/neg_1");
-  b.node("reduce", {again}, {y}).name("poison/max").attr_list("axes", {1}).attr_enum("kind", TENON_MAX);
+  b.node("reduce", {again}, {y}).name("poison/max").attr_list("axes", {1}).attr_enum("kind", TENON_REDUCE_MAX);
   b.result(y);
   return b.build();
 }

@@ -57,17 +57,17 @@ int64_t quotient(int64_t a, int64_t b) {
 template <class T>
 bool compares(int32_t kind, T a, T b) {
   switch (kind) {
-    case TENON_EQ:
+    case TENON_COMPARE_EQ:
       return a == b;
-    case TENON_NE:
+    case TENON_COMPARE_NE:
       return a != b;
-    case TENON_LT:
+    case TENON_COMPARE_LT:
       return a < b;
-    case TENON_LE:
+    case TENON_COMPARE_LE:
       return a <= b;
-    case TENON_GT:
+    case TENON_COMPARE_GT:
       return a > b;
-    case TENON_GE:
+    case TENON_COMPARE_GE:
       return a >= b;
     default:
       throw std::runtime_error("unknown compare kind");

@@ -123,9 +123,9 @@ bool contraction_bound(const NodeView& node, const Operands& in, const Tensor& y
   const int32_t kind = node.enumerator("kind");
   if (op == "dot" || op.substr(0, 4) == "conv") {
     tolerance = sum_bound(node, in, licence(node, in[0]->dtype));
-  } else if ((op == "reduce" && kind == TENON_SUM) || (op == "scatter" && kind == TENON_SCATTER_ADD)) {
+  } else if ((op == "reduce" && kind == TENON_REDUCE_SUM) || (op == "scatter" && kind == TENON_SCATTER_ADD)) {
     tolerance = sum_bound(node, in, 0);
-  } else if (op == "reduce" && kind == TENON_PROD) {
+  } else if (op == "reduce" && kind == TENON_REDUCE_PROD) {
     tolerance = product_bound(*in[0], y);
   } else {
     return false;

@@ -12,13 +12,13 @@ namespace {
 template <class T>
 T identity(int32_t kind, T lowest, T highest) {
   switch (kind) {
-    case TENON_SUM:
+    case TENON_REDUCE_SUM:
       return 0;
-    case TENON_PROD:
+    case TENON_REDUCE_PROD:
       return 1;
-    case TENON_MAX:
+    case TENON_REDUCE_MAX:
       return lowest;
-    case TENON_MIN:
+    case TENON_REDUCE_MIN:
       return highest;
     default:
       throw std::runtime_error("unknown reduce kind");
@@ -27,11 +27,11 @@ T identity(int32_t kind, T lowest, T highest) {
 
 double fold(int32_t kind, double y, double x) {
   switch (kind) {
-    case TENON_SUM:
+    case TENON_REDUCE_SUM:
       return y + x;
-    case TENON_PROD:
+    case TENON_REDUCE_PROD:
       return y * x;
-    case TENON_MAX:
+    case TENON_REDUCE_MAX:
       return larger(y, x);
     default:
       return smaller(y, x);
@@ -40,11 +40,11 @@ double fold(int32_t kind, double y, double x) {
 
 int64_t fold(int32_t kind, int64_t y, int64_t x) {
   switch (kind) {
-    case TENON_SUM:
+    case TENON_REDUCE_SUM:
       return wrapping_add(y, x);
-    case TENON_PROD:
+    case TENON_REDUCE_PROD:
       return wrapping_mul(y, x);
-    case TENON_MAX:
+    case TENON_REDUCE_MAX:
       return std::max(y, x);
     default:
       return std::min(y, x);

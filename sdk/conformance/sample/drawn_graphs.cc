@@ -304,7 +304,7 @@ class Maker {
     for (size_t d = 0; d < v->dims.size(); ++d)
       if (!std::count(axes.begin(), axes.end(), static_cast<int64_t>(d))) dims.push_back(v->dims[d]);
     add_node("reduce", {*v}, v->dtype, dims, v->most * static_cast<double>(product(v->dims)));
-    builder_.attr_list("axes", axes).attr_enum("kind", TENON_SUM);
+    builder_.attr_list("axes", axes).attr_enum("kind", TENON_REDUCE_SUM);
   }
   // Two results, of which some are never read, and scratch in most backends.
   void sort() {

@@ -26,15 +26,15 @@ Tensor factors(Sampler& s, int32_t dtype, const Dims& dims) {
 
 Drawn draw_reduce(Sampler& s, int32_t dtype) {
   Drawing d("reduce");
-  const int64_t kind = dtype == TENON_BOOL ? s.between(TENON_MAX, TENON_MIN) : s.below(4);
-  const bool picks = kind == TENON_MAX || kind == TENON_MIN;
+  const int64_t kind = dtype == TENON_BOOL ? s.between(TENON_REDUCE_MAX, TENON_REDUCE_MIN) : s.below(4);
+  const bool picks = kind == TENON_REDUCE_MAX || kind == TENON_REDUCE_MIN;
   const Dims dims = s.dims(3000), axes = s.some_of(dims.size());
   Dims out;
   for (size_t i = 0; i < dims.size(); ++i)
     if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) == axes.end()) out.push_back(dims[i]);
   Tensor x = picks ? s.tensor(dtype, dims, s.any_values())
                    : s.tensor(dtype, dims, s.one_of<Values>({Values::kPlain, Values::kEdges}));
-  if (kind == TENON_PROD && plugin::is_float(dtype)) x = factors(s, dtype, dims);
+  if (kind == TENON_REDUCE_PROD && plugin::is_float(dtype)) x = factors(s, dtype, dims);
   d.node({d.input(std::move(x))}, {{dtype, out}}).attr_list("axes", axes).attr_enum("kind", kind);
   return d.finish("kind " + std::to_string(kind) + " axes " + text_of(axes));
 }

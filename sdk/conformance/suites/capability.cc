@@ -112,11 +112,11 @@ void expect_no_take(Subject& s, const Sample& sample, const Change& change, cons
 // The last number of an op's enum attribute.
 int64_t most_of(const std::string& op, const std::string& attribute) {
   if (attribute == "kind")
-    return op == "compare" ? int64_t{TENON_GE} : op == "scatter" ? int64_t{TENON_SCATTER_SET} : int64_t{TENON_MIN};
+    return op == "compare" ? int64_t{TENON_COMPARE_GE} : op == "scatter" ? int64_t{TENON_SCATTER_SET} : int64_t{TENON_REDUCE_MIN};
   if (attribute == "precision") return TENON_PRECISION_HIGHEST;
   if (attribute == "act") return TENON_ACT_HARD_SWISH;
-  if (attribute == "method") return TENON_BILINEAR;
-  if (attribute == "coords") return TENON_ALIGN_CORNERS;
+  if (attribute == "method") return TENON_RESIZE_BILINEAR;
+  if (attribute == "coords") return TENON_COORDS_ALIGN_CORNERS;
   if (attribute == "fill") return TENON_FILL_WRAP;
   fail("the suite does not know the numbers of " + op + "'s " + attribute);
 }

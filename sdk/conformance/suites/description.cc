@@ -49,12 +49,12 @@ plugin::FlatGraph graph_of_a_step() {
   const uint32_t state = g.state(TENON_F32, {n}), x = g.feed(TENON_F32, {4, n});
   const uint32_t squares = g.mul(x, x, {4, n});
   const uint32_t sums = g.node("reduce", {squares}, TENON_F32, {n});
-  g.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+  g.builder.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
   const uint32_t reversed = g.node("reverse", {sums}, TENON_F32, {n});
   g.builder.attr_list("axes", {0});
   g.builder.result(g.add(state, reversed, {n}), TENON_MODE_LAST, 1);
   const uint32_t total = g.node("reduce", {squares}, TENON_F32, {});
-  g.builder.attr_list("axes", {0, 1}).attr_enum("kind", TENON_SUM);
+  g.builder.attr_list("axes", {0, 1}).attr_enum("kind", TENON_REDUCE_SUM);
   g.builder.result(total);
   g.builder.result(g.node("neg", {sums}, TENON_F32, {n}));
   return g.builder.build();

@@ -15,7 +15,7 @@ Sketch sketch_of_64_rows(int64_t n) {
   const uint32_t updated = sketch.add(state, sketch.mul(x, sketch.mul(x, x, {64, n}), {64, n}), {64, n});
   sketch.builder.result(updated, TENON_MODE_LAST, 1);
   const uint32_t sums = sketch.node("reduce", {updated}, TENON_F32, {64});
-  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_REDUCE_SUM);
   sketch.builder.result(sums);
   return sketch;
 }
@@ -112,7 +112,7 @@ plugin::FlatGraph chain_of_sizes(uint32_t nodes) {
     sketch.builder.attr_list("low", {1024}).attr_list("high", {0});
   }
   const uint32_t sum = sketch.node("reduce", {last}, TENON_F32, {});
-  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
   sketch.builder.result(sum);
   // The last node's is alive to the end: a state cannot be reversed in its own place.
   const int64_t n = 50 * 1024;

@@ -115,7 +115,7 @@ plugin::FlatGraph chain() {
   const uint32_t sorted = sketch.builder.value(TENON_F32, {8, 32}), order = sketch.builder.value(TENON_I32, {8, 32});
   sketch.builder.node("sort", {y}, {sorted, order}).name("sorted").attr_i64("k", 32).attr_bool("descending", false);
   const uint32_t sums = sketch.node("reduce", {sorted}, TENON_F32, {8});
-  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_REDUCE_SUM);
   sketch.builder.result(sums);
   return sketch.builder.build();
 }
@@ -247,6 +247,15 @@ void ends(Subject& s) {
   expect_ok(s.backend().trace(s.device(), nullptr), "a second trace without a sink");
 }
 
+void has_one_sink(Subject& s) {
+  const Program program = compile_traced(s, counter_graph(1000));
+  Trace trace(s);
+  Collector other;
+  expect_code(s.backend().trace(s.device(), other.sink()), TENON_INVALID, "trace with a sink while there is one");
+  run_counter(s, program);
+  expect(!trace.end().empty() && other.events().empty(), "a second sink, which was refused, took the events");
+}
+
 void begins_again(Subject& s) {
   const Program program = compile_traced(s, counter_graph(1000));
   for (int i = 0; i < 3; ++i) {
@@ -268,6 +277,7 @@ void add_tracing_tests(Tests& tests) {
   add("work", tells_work_of_events);
   add("nothing after its end", ends);
   add("ended within a run", ends_within_a_run);
+  add("one sink", has_one_sink);
   add("three traces", begins_again);
 }
 

@@ -145,7 +145,7 @@ void sort(Infer& c) {
 }
 
 void reduce(Infer& c) {
-  const bool adds = c.number("kind") == TENON_SUM || c.number("kind") == TENON_PROD;
+  const bool adds = c.number("kind") == TENON_REDUCE_SUM || c.number("kind") == TENON_REDUCE_PROD;
   c.expect(c.dtype(0) != TENON_BOOL || !adds, "cannot add or multiply bools");
   c.result(c.dtype(0), without(c.shape(0), c.axes("axes", c.shape(0).rank())));
 }
@@ -198,7 +198,7 @@ void resize(Infer& c) {
   images(c, kMostSide);
   const Shape &x = c.shape(0), y = c.results()[0].shape;
   for (const int d : {1, 2})
-    c.expect(c.number("method") != TENON_BILINEAR || x[d] <= kMostWeights / y[d], "an axis of ", x[d],
+    c.expect(c.number("method") != TENON_RESIZE_BILINEAR || x[d] <= kMostWeights / y[d], "an axis of ", x[d],
              " cannot become one of ", y[d], ": more than ", kMostWeights, " weights");
 }
 
@@ -209,7 +209,7 @@ void affine_image(Infer& c) {
   c.expect_shape(from::theta, {x[0], 8});
   c.expect(x[1] >= 1 && x[2] >= 1, c.in(from::x).str(), " has no pixels");
   c.expect(x[1] <= INT32_MAX / x[2], c.in(from::x).str(), " has more than 2^31 pixels");
-  c.expect(c.number("method") != TENON_BILINEAR || c.dtype(from::x) != TENON_BOOL, "cannot interpolate between bools");
+  c.expect(c.number("method") != TENON_RESIZE_BILINEAR || c.dtype(from::x) != TENON_BOOL, "cannot interpolate between bools");
 }
 
 void crop_flip(Infer& c) {

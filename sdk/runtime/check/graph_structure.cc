@@ -136,7 +136,7 @@ class Structure {
     const tenon_attr& a = view_.attr(i);
     check_text(a.name, "attribute", i);
     const bool known = a.type >= TENON_ATTR_I64 && a.type <= TENON_ATTR_LIST;
-    const bool many = !known || a.type == TENON_ATTR_I64 || a.type == TENON_ATTR_BYTES || a.type == TENON_ATTR_LIST;
+    const bool many = !known || a.type == TENON_ATTR_BYTES || a.type == TENON_ATTR_LIST;
     if (!many && a.count != 1) wrong("attribute ", i, " has ", a.count, " numbers, expected 1");
     if (a.at % 8 || !inside(a.at, a.count, !known || a.type == TENON_ATTR_BYTES ? 1 : 8))
       wrong("attribute ", i, " lies outside its bytes");

@@ -49,7 +49,7 @@ void find_summed(const GraphView& graph, uint32_t units, Facts& facts) {
   for (uint32_t i = 0; i < graph.n_results(); ++i) facts.summed[graph.result(i).value] = false;
   for (uint32_t i = graph.n_nodes(); i-- > 0;) {
     const NodeView node = graph.node(i);
-    const bool sums = node.op() == "all_reduce" && node.enumerator("kind") == TENON_SUM && joins_all(node, units);
+    const bool sums = node.op() == "all_reduce" && node.enumerator("kind") == TENON_REDUCE_SUM && joins_all(node, units);
     const bool goes_on = !sums && all_summed(node, facts);
     for (int k = 0; k < node.operands(); ++k)
       if (node.has(k) && !sums && !(goes_on && is_linear(node, k, facts))) facts.summed[node.operand_id(k)] = false;
@@ -79,7 +79,7 @@ bool is_linear(const NodeView& node, int k, const ReplicaFacts& facts) {
   for (const char* any : {"add", "sub", "neg", "reshape", "transpose", "broadcast", "slice", "reverse", "concat"})
     if (op == any) return is_float(node.in(k).dtype());
   if (op == "pad") return node.f64("value") == 0;
-  if (op == "reduce") return node.enumerator("kind") == TENON_SUM;
+  if (op == "reduce") return node.enumerator("kind") == TENON_REDUCE_SUM;
   if (op == "cast") return is_float(node.in(0).dtype()) && is_float(node.out(0).dtype()) && !is_f16(node);
   // the sum of f16s must not leave their range where what it is scaled to would not have
   if (op == "mul") return is_float(node.in(0).dtype()) && !is_f16(node) && facts.same[node.operand_id(1 - k)];

@@ -68,7 +68,7 @@ Merging pad(const Rule&, const NodeView& node, const Facts&) {
 
 Merging reduce(const Rule&, const NodeView& node, const Facts& facts) {
   const bool first = has_item(node, "axes", 0),
-             sums = node.enumerator("kind") == TENON_SUM && is_summed(node, 0, facts);
+             sums = node.enumerator("kind") == TENON_REDUCE_SUM && is_summed(node, 0, facts);
   if (sums) return first ? joined(0, 1) : stacked(0, 1);
   return unless_first(first);
 }

@@ -210,7 +210,7 @@ class Unroller {
     for (uint32_t first = 0; first < n_; first += static_cast<uint32_t>(size)) {
       const uint32_t whole = node.op() == "all_gather"
                                  ? join(x, y, node.i64("axis"), first, size)
-                                 : fold(x, scatters ? TENON_SUM : node.enumerator("kind"), first, size);
+                                 : fold(x, scatters ? TENON_REDUCE_SUM : node.enumerator("kind"), first, size);
       for (int64_t place = 0; place < size; ++place)
         values_.add_part(y, scatters ? share(whole, node, x, y, place) : whole);
     }
@@ -228,10 +228,10 @@ class Unroller {
     return ids;
   }
 
-  uint32_t sum(uint32_t x) { return fold_all(x, TENON_SUM); }
+  uint32_t sum(uint32_t x) { return fold_all(x, TENON_REDUCE_SUM); }
   uint32_t fold_all(uint32_t x, int32_t kind) {
-    if (values_.is_same(x) && (kind == TENON_MAX || kind == TENON_MIN)) return values_.part(x, 0);
-    if (kind != TENON_SUM) return fold(x, kind, 0, n_);
+    if (values_.is_same(x) && (kind == TENON_REDUCE_MAX || kind == TENON_REDUCE_MIN)) return values_.part(x, 0);
+    if (kind != TENON_REDUCE_SUM) return fold(x, kind, 0, n_);
     if (!values_.has_sum(x)) values_.set_sum(x, values_.is_same(x) && merge_ ? values_.times(x) : fold(x, kind, 0, n_));
     return values_.sum(x);
   }

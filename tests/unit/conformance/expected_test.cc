@@ -52,7 +52,7 @@ TEST(Expected, HoldsAnHonestSumAndNoSumThatLacksATerm) {
   const uint32_t x = b.input(TENON_F32, {kN}, TENON_ROLE_STATE), square = b.value(TENON_F32, {kN}),
                  y = b.value(TENON_F32, {});
   b.node("mul", {x, x}, {square}).name("square");
-  b.node("reduce", {square}, {y}).name("y").attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+  b.node("reduce", {square}, {y}).name("y").attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
   b.result(y);
   const FlatGraph g = b.build();
   const Tensor in = make_tensor(TENON_F32, {kN}, uniform_of(5, 0.5, 1));

@@ -38,7 +38,7 @@ FlatGraph rounding(const std::string& shown, float least = 0x1p-126f) {
   b.attr_dtype("to", TENON_F32);
   const uint32_t size = node(b, "abs", {r});
   const uint32_t small = node(b, "compare", {size, b.constant(TENON_F32, {}, &least, 4)}, TENON_BOOL);
-  b.attr_enum("kind", TENON_LT);
+  b.attr_enum("kind", TENON_COMPARE_LT);
   const uint32_t none = node(b, "mul", {r, b.constant(TENON_F32, {}, &zero, 4)});
   b.result(node(b, "select", {small, none, r}));
   for (const auto& [name, value] : {std::pair{"narrow", narrow}, {"wide", r}, {"size", size}, {"small", small}})

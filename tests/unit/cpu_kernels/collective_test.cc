@@ -18,7 +18,7 @@ TEST_P(Collective, AGroupOfOneKeepsItsValues) {
         .out(TENON_F32, {300, 100})
         .out(TENON_I64, {3})
         .op("all_reduce")
-        .attr_enum("kind", TENON_SUM);
+        .attr_enum("kind", TENON_REDUCE_SUM);
   });
   EXPECT_EQ(r.get(0), x);
   EXPECT_EQ(r.get<int64_t>(1), y);

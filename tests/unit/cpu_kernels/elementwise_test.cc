@@ -200,7 +200,7 @@ TEST_P(ElementwiseOps, OfNanOnlyNotEqualHolds) {
   const Floats a = {1, 2, 3, kNaN, kNaN, 1}, b = {2, 2, 2, 1, kNaN, kNaN};
   const std::vector<std::vector<uint8_t>> want = {{0, 1, 0, 0, 0, 0}, {1, 0, 1, 1, 1, 1}, {1, 0, 0, 0, 0, 0},
                                                   {1, 1, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {0, 1, 1, 0, 0, 0}};
-  for (int kind = TENON_EQ; kind <= TENON_GE; ++kind) {
+  for (int kind = TENON_COMPARE_EQ; kind <= TENON_COMPARE_GE; ++kind) {
     const auto compare = [&](int32_t dtype, const auto& x, const auto& y) {
       return run(1,
                  [&](NodeRun& n) {
@@ -219,7 +219,7 @@ TEST_P(ElementwiseOps, ComparesIntegersUnsignedBytesAndBool) {
   const auto less = [&](int32_t dtype, const auto& x, const auto& y) {
     return run(1,
                [&](NodeRun& n) {
-                 n.in(dtype, {2}, x).in(dtype, {2}, y).out(TENON_BOOL, {2}).op("compare").attr_enum("kind", TENON_LT);
+                 n.in(dtype, {2}, x).in(dtype, {2}, y).out(TENON_BOOL, {2}).op("compare").attr_enum("kind", TENON_COMPARE_LT);
                })
         .template get<uint8_t>(0);
   };

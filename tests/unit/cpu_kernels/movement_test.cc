@@ -416,15 +416,15 @@ Floats resized(const std::function<Results(size_t, const std::function<void(Node
 TEST_P(Movement, ResizeFollowsTensorFlowsThreeCoordinateRules) {
   const auto go = [this](size_t n, const std::function<void(NodeRun&)>& f) { return run(n, f); };
   // tf.image.resize of [1, 3] to 4 (half pixel), compat.v1 resize_bilinear, and align_corners=True.
-  expect_near(resized(go, {1, 3}, 4, TENON_BILINEAR, TENON_HALF_PIXEL), Floats{1, 1.5, 2.5, 3}, 1e-6);
-  expect_near(resized(go, {1, 3}, 4, TENON_BILINEAR, TENON_LEGACY), Floats{1, 2, 3, 3}, 1e-6);
-  expect_near(resized(go, {1, 4}, 4, TENON_BILINEAR, TENON_ALIGN_CORNERS), Floats{1, 2, 3, 4}, 1e-6);
-  expect_near(resized(go, {1, 2, 3, 4}, 2, TENON_BILINEAR, TENON_HALF_PIXEL), Floats{1.5, 3.5}, 1e-6);
-  expect_near(resized(go, {5}, 3, TENON_BILINEAR, TENON_ALIGN_CORNERS), Floats{5, 5, 5}, 0);
-  expect_near(resized(go, {1, 2, 3}, 1, TENON_NEAREST, TENON_ALIGN_CORNERS), Floats{1}, 0);
-  expect_near(resized(go, {1, 2, 3}, 6, TENON_NEAREST, TENON_HALF_PIXEL), Floats{1, 1, 2, 2, 3, 3}, 0);
-  expect_near(resized(go, {1, 2, 3, 4, 5}, 3, TENON_NEAREST, TENON_LEGACY), Floats{1, 2, 4}, 0);
-  expect_near(resized(go, {1, 2, 3, 4, 5}, 2, TENON_NEAREST, TENON_ALIGN_CORNERS), Floats{1, 5}, 0);
+  expect_near(resized(go, {1, 3}, 4, TENON_RESIZE_BILINEAR, TENON_COORDS_HALF_PIXEL), Floats{1, 1.5, 2.5, 3}, 1e-6);
+  expect_near(resized(go, {1, 3}, 4, TENON_RESIZE_BILINEAR, TENON_COORDS_LEGACY), Floats{1, 2, 3, 3}, 1e-6);
+  expect_near(resized(go, {1, 4}, 4, TENON_RESIZE_BILINEAR, TENON_COORDS_ALIGN_CORNERS), Floats{1, 2, 3, 4}, 1e-6);
+  expect_near(resized(go, {1, 2, 3, 4}, 2, TENON_RESIZE_BILINEAR, TENON_COORDS_HALF_PIXEL), Floats{1.5, 3.5}, 1e-6);
+  expect_near(resized(go, {5}, 3, TENON_RESIZE_BILINEAR, TENON_COORDS_ALIGN_CORNERS), Floats{5, 5, 5}, 0);
+  expect_near(resized(go, {1, 2, 3}, 1, TENON_RESIZE_NEAREST, TENON_COORDS_ALIGN_CORNERS), Floats{1}, 0);
+  expect_near(resized(go, {1, 2, 3}, 6, TENON_RESIZE_NEAREST, TENON_COORDS_HALF_PIXEL), Floats{1, 1, 2, 2, 3, 3}, 0);
+  expect_near(resized(go, {1, 2, 3, 4, 5}, 3, TENON_RESIZE_NEAREST, TENON_COORDS_LEGACY), Floats{1, 2, 4}, 0);
+  expect_near(resized(go, {1, 2, 3, 4, 5}, 2, TENON_RESIZE_NEAREST, TENON_COORDS_ALIGN_CORNERS), Floats{1, 5}, 0);
 }
 
 TEST_P(Movement, ResizeTakesNarrowImagesOfManyChannels) {
@@ -436,8 +436,8 @@ TEST_P(Movement, ResizeTakesNarrowImagesOfManyChannels) {
                        .op("resize")
                        .attr_i64("h", 4)
                        .attr_i64("w", 2)
-                       .attr_enum("method", TENON_BILINEAR)
-                       .attr_enum("coords", TENON_HALF_PIXEL);
+                       .attr_enum("method", TENON_RESIZE_BILINEAR)
+                       .attr_enum("coords", TENON_COORDS_HALF_PIXEL);
                  }).get<uint16_t>(0);
   EXPECT_EQ(y[0], 0x3F80);
   EXPECT_EQ(y[18], 0x3FA0);  // 1.25
@@ -467,7 +467,7 @@ INSTANTIATE_TEST_SUITE_P(Isa, AffineImage, ::testing::ValuesIn(isas()), [](const
 
 TEST_P(AffineImage, IdentityAndShiftsFillAsKerasDocuments) {
   const Floats abcd = {1, 2, 3, 4};
-  for (int64_t method : {TENON_NEAREST, TENON_BILINEAR}) {
+  for (int64_t method : {TENON_RESIZE_NEAREST, TENON_RESIZE_BILINEAR}) {
     EXPECT_EQ(transform(abcd, shift(0), method, TENON_FILL_CONSTANT), abcd);
     EXPECT_EQ(transform(abcd, shift(-2), method, TENON_FILL_CONSTANT), (Floats{0, 0, 1, 2}));
     EXPECT_EQ(transform(abcd, shift(2), method, TENON_FILL_CONSTANT), (Floats{3, 4, 0, 0}));
@@ -478,7 +478,7 @@ TEST_P(AffineImage, IdentityAndShiftsFillAsKerasDocuments) {
     EXPECT_EQ(transform(abcd, shift(2), method, TENON_FILL_WRAP), (Floats{3, 4, 1, 2}));
     EXPECT_EQ(transform(abcd, shift(-2), method, TENON_FILL_WRAP), (Floats{3, 4, 1, 2}));
   }
-  expect_near(transform(abcd, shift(0.25f), TENON_BILINEAR, TENON_FILL_CONSTANT), Floats{1.25f, 2.25f, 3.25f, 3}, 1e-6);
+  expect_near(transform(abcd, shift(0.25f), TENON_RESIZE_BILINEAR, TENON_FILL_CONSTANT), Floats{1.25f, 2.25f, 3.25f, 3}, 1e-6);
 }
 
 TEST_P(AffineImage, NarrowImagesMoveByAWideTheta) {
@@ -491,7 +491,7 @@ TEST_P(AffineImage, NarrowImagesMoveByAWideTheta) {
                       .op("affine_image")
                       .attr_i64("h", 1)
                       .attr_i64("w", 3)
-                      .attr_enum("method", TENON_BILINEAR)
+                      .attr_enum("method", TENON_RESIZE_BILINEAR)
                       .attr_enum("fill", TENON_FILL_NEAREST);
                 })
                 .get<uint16_t>(0),
@@ -500,7 +500,7 @@ TEST_P(AffineImage, NarrowImagesMoveByAWideTheta) {
 
 TEST_P(AffineImage, AProjectionOfZeroReadsNothing) {
   // k = 1 - c / 2 is 0 at c = 2.
-  const Floats y = transform({1, 2, 3, 4}, {1, 0, 0, 0, 1, 0, -0.5f, 0}, TENON_NEAREST, TENON_FILL_CONSTANT);
+  const Floats y = transform({1, 2, 3, 4}, {1, 0, 0, 0, 1, 0, -0.5f, 0}, TENON_RESIZE_NEAREST, TENON_FILL_CONSTANT);
   EXPECT_EQ(y[0], 1);
   EXPECT_EQ(y[2], 0);
 }

@@ -43,11 +43,11 @@ std::vector<A> naive_reduce(const ReduceCase& c, const std::vector<T>& x, int64_
   for (size_t i = 0; i < x.size(); ++i) {
     A& a = y[to[i]];
     const A v = static_cast<A>(x[i]);
-    if (kind == TENON_SUM)
+    if (kind == TENON_REDUCE_SUM)
       a = a + v;
-    else if (kind == TENON_PROD)
+    else if (kind == TENON_REDUCE_PROD)
       a = a * v;
-    else if (kind == TENON_MAX)
+    else if (kind == TENON_REDUCE_MAX)
       a = a != a || v != v ? a + v : std::max(a, v);
     else
       a = a != a || v != v ? a + v : std::min(a, v);
@@ -97,16 +97,16 @@ std::vector<T> reduced(const std::function<Results(size_t, const std::function<v
 TEST_P(Reduction, SumsOverAnyAxes) {
   for (const auto& c : kReductions) {
     const Floats x = random(product(c.x));
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_SUM), naive_reduce(c, x, TENON_SUM, 0.0), 1e-4);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_REDUCE_SUM), naive_reduce(c, x, TENON_REDUCE_SUM, 0.0), 1e-4);
     const std::vector<double> wide(x.begin(), x.end());
-    expect_near(reduced(RUN, TENON_F64, c, wide, TENON_SUM), naive_reduce(c, wide, TENON_SUM, 0.0), 1e-12);
+    expect_near(reduced(RUN, TENON_F64, c, wide, TENON_REDUCE_SUM), naive_reduce(c, wide, TENON_REDUCE_SUM, 0.0), 1e-12);
   }
 }
 
 TEST_P(Reduction, MultipliesNumbersNearOne) {
   for (const auto& c : kReductions) {
     const Floats x = random(product(c.x), 0.9999f, 1.0001f);
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_PROD), naive_reduce(c, x, TENON_PROD, 1.0), 1e-3);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_REDUCE_PROD), naive_reduce(c, x, TENON_REDUCE_PROD, 1.0), 1e-3);
   }
 }
 
@@ -116,8 +116,8 @@ TEST_P(Reduction, LargestAndSmallestAreExactAndNanWins) {
     x[x.size() / 2] = kNaN;
     x.front() = kInf;
     x.back() = -kInf;
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MAX), naive_reduce(c, x, TENON_MAX, -kInf), 0);
-    expect_near(reduced(RUN, TENON_F32, c, x, TENON_MIN), naive_reduce(c, x, TENON_MIN, kInf), 0);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_REDUCE_MAX), naive_reduce(c, x, TENON_REDUCE_MAX, -kInf), 0);
+    expect_near(reduced(RUN, TENON_F32, c, x, TENON_REDUCE_MIN), naive_reduce(c, x, TENON_REDUCE_MIN, kInf), 0);
   }
 }
 
@@ -125,24 +125,24 @@ TEST_P(Reduction, IntegersWrapAndBoolsAreAnyAndAll) {
   for (const auto& c : kReductions) {
     const Ints x = random_ints(product(c.x), INT32_MIN, INT32_MAX);
     const std::vector<uint32_t> u(x.begin(), x.end());
-    const auto sum = naive_reduce(c, u, TENON_SUM, 0u), prod = naive_reduce(c, u, TENON_PROD, 1u);
-    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_SUM), Ints(sum.begin(), sum.end()));
-    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_PROD), Ints(prod.begin(), prod.end()));
-    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_MAX), naive_reduce(c, x, TENON_MAX, INT32_MIN));
+    const auto sum = naive_reduce(c, u, TENON_REDUCE_SUM, 0u), prod = naive_reduce(c, u, TENON_REDUCE_PROD, 1u);
+    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_REDUCE_SUM), Ints(sum.begin(), sum.end()));
+    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_REDUCE_PROD), Ints(prod.begin(), prod.end()));
+    EXPECT_EQ(reduced(RUN, TENON_I32, c, x, TENON_REDUCE_MAX), naive_reduce(c, x, TENON_REDUCE_MAX, INT32_MIN));
     const std::vector<int64_t> wide(x.begin(), x.end());
-    EXPECT_EQ(reduced(RUN, TENON_I64, c, wide, TENON_MIN), naive_reduce(c, wide, TENON_MIN, INT64_MAX));
+    EXPECT_EQ(reduced(RUN, TENON_I64, c, wide, TENON_REDUCE_MIN), naive_reduce(c, wide, TENON_REDUCE_MIN, INT64_MAX));
     std::vector<uint8_t> b;
     for (int32_t v : x) b.push_back(v & 1);
-    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MAX), naive_reduce(c, b, TENON_MAX, uint8_t{0}));
-    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_MIN), naive_reduce(c, b, TENON_MIN, uint8_t{1}));
+    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_REDUCE_MAX), naive_reduce(c, b, TENON_REDUCE_MAX, uint8_t{0}));
+    EXPECT_EQ(reduced(RUN, TENON_BOOL, c, b, TENON_REDUCE_MIN), naive_reduce(c, b, TENON_REDUCE_MIN, uint8_t{1}));
   }
 }
 
 TEST_P(Reduction, NarrowSumsAreKeptInF32) {
   const std::vector<uint16_t> ones(4096, 0x3F80), halves(2048, 0x3C00);
-  EXPECT_EQ(reduced(RUN, TENON_BF16, {{4096}, {0}}, ones, TENON_SUM), (std::vector<uint16_t>{0x4580}));
-  EXPECT_EQ(reduced(RUN, TENON_BF16, {{4096, 1}, {1}}, ones, TENON_SUM), ones);
-  EXPECT_EQ(reduced(RUN, TENON_F16, {{1024, 2}, {0}}, halves, TENON_SUM), (std::vector<uint16_t>{0x6400, 0x6400}));
+  EXPECT_EQ(reduced(RUN, TENON_BF16, {{4096}, {0}}, ones, TENON_REDUCE_SUM), (std::vector<uint16_t>{0x4580}));
+  EXPECT_EQ(reduced(RUN, TENON_BF16, {{4096, 1}, {1}}, ones, TENON_REDUCE_SUM), ones);
+  EXPECT_EQ(reduced(RUN, TENON_F16, {{1024, 2}, {0}}, halves, TENON_REDUCE_SUM), (std::vector<uint16_t>{0x6400, 0x6400}));
 }
 
 TEST_P(Reduction, GlobalNormTakesManyOperands) {
@@ -229,9 +229,9 @@ Ints arg(const std::function<Results(size_t, const std::function<void(NodeRun&)>
 
 TEST_P(Reduction, ArgmaxGivesTheLowestIndexOfTheBestOrOfNan) {
   const Floats x = {1, 3, 3, 0, kNaN, 2, 5, kNaN, -1, -1, 7, 7};
-  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_MAX), (Ints{1, 0, 2}));
-  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_MIN), (Ints{3, 0, 0}));
-  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {4}, x, 0, TENON_MAX), (Ints{1, 0, 2, 1}));
+  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_REDUCE_MAX), (Ints{1, 0, 2}));
+  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {3}, x, 1, TENON_REDUCE_MIN), (Ints{3, 0, 0}));
+  EXPECT_EQ(arg(RUN, TENON_F32, {3, 4}, {4}, x, 0, TENON_REDUCE_MAX), (Ints{1, 0, 2, 1}));
   for (int64_t n : {1, 15, 16, 17, 1000, 32003}) {
     Floats v = random(3 * n);
     for (float& e : v) e = std::round(e * 100);
@@ -242,10 +242,10 @@ TEST_P(Reduction, ArgmaxGivesTheLowestIndexOfTheBestOrOfNan) {
       const auto nan = std::find_if(b, b + n, [](float f) { return f != f; });
       want.push_back(static_cast<int32_t>((nan != b + n ? nan : std::max_element(b, b + n)) - b));
     }
-    EXPECT_EQ(arg(RUN, TENON_F32, {3, n}, {3}, v, 1, TENON_MAX), want);
+    EXPECT_EQ(arg(RUN, TENON_F32, {3, n}, {3}, v, 1, TENON_REDUCE_MAX), want);
   }
   const std::vector<int64_t> big = {int64_t{1} << 53, (int64_t{1} << 53) + 1};
-  EXPECT_EQ(arg(RUN, TENON_I64, {2}, {}, big, 0, TENON_MAX), (Ints{1}));
+  EXPECT_EQ(arg(RUN, TENON_I64, {2}, {}, big, 0, TENON_REDUCE_MAX), (Ints{1}));
 }
 
 TEST_P(Reduction, CumsumRunsBothWaysAndMayLeaveOutItself) {

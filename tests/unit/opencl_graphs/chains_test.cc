@@ -97,7 +97,7 @@ void expect_reference(const FlatGraph& g, const std::vector<Tensor>& inputs, con
 TEST_F(OpenclChains, AreComputedInTheReduceThatReadsThem) {
   Maker m(TENON_F32);
   const uint32_t x = m.input({1 << 10, 1 << 8}), y = m.input({1 << 10, 1 << 8});
-  m.b.result(m.reduce(m.map("mul", {m.map("exp", {x}), y}), {0, 1}, TENON_SUM));
+  m.b.result(m.reduce(m.map("mul", {m.map("exp", {x}), y}), {0, 1}, TENON_REDUCE_SUM));
   EXPECT_LT(workspace(m.b.build()), uint64_t{1} << 16);  // a value between them has 1 << 20 bytes
 }
 
@@ -128,7 +128,7 @@ TEST_F(OpenclChains, SlicesGiveTheirElements) {
     const uint32_t x = m.input({6, 5, 48}), row = m.input({1, 1, 16});
     const uint32_t a = m.slice(x, {1, 2, 16}, {5, 4, 48}, stride), b = m.slice(x, {0, 0, 0}, {4, 2, 32}, stride);
     m.b.result(m.map("sub", {m.map("mul", {a, b}), m.map("neg", {b})}));
-    m.b.result(m.reduce(m.map("sub", {b, a}), {0}, TENON_SUM));
+    m.b.result(m.reduce(m.map("sub", {b, a}), {0}, TENON_REDUCE_SUM));
     m.b.result(m.reshape(m.slice(x, {3, 0, 0}, {4, 5, 48}, none), {5, 48}));  // not of a chain
     m.b.result(m.map("neg", {m.slice(row, {0, 0, 7}, {1, 1, 8}, none)}));
     expect_reference(m.b.build(), {numbers(TENON_I32, {6, 5, 48}, random), numbers(TENON_I32, {1, 1, 16}, random)},
@@ -159,7 +159,7 @@ TEST_F(OpenclChains, AreStoredAndFoldedAtOnce) {
   Maker m(TENON_I32);
   const uint32_t x = m.input({30, 70});
   const uint32_t y = m.map("add", {x, m.broadcast(m.input({70}), {30, 70}, {1})});
-  m.b.result(m.reduce(y, {1}, TENON_MAX));
+  m.b.result(m.reduce(y, {1}, TENON_REDUCE_MAX));
   m.b.result(y);
   m.b.result(m.map("neg", {y}));
   expect_reference(m.b.build(), {numbers(TENON_I32, {30, 70}, random), numbers(TENON_I32, {70}, random)}, "stored");
@@ -171,7 +171,7 @@ TEST_F(OpenclChains, RoundEachNodeTo16Bits) {
   for (const Dims& axes : {Dims{0}, Dims{1}}) {
     Maker m(TENON_BF16);
     const uint32_t x = m.input({48, 40}), y = m.input({40});
-    m.b.result(m.reduce(m.map("mul", {x, m.broadcast(y, {48, 40}, {1})}), axes, TENON_SUM));
+    m.b.result(m.reduce(m.map("mul", {x, m.broadcast(y, {48, 40}, {1})}), axes, TENON_REDUCE_SUM));
     expect_reference(m.b.build(), {numbers(TENON_BF16, {48, 40}, random), numbers(TENON_BF16, {40}, random)},
                      "axis " + std::to_string(axes[0]));
   }

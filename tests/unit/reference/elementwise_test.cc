@@ -96,7 +96,7 @@ TEST(Elementwise, ARankZeroOperandServesEveryElement) {
 TEST(Elementwise, OfNaNOnlyNotEqualHolds) {
   const std::vector<std::vector<int64_t>> expected = {{0, 1, 0, 0}, {1, 0, 1, 1}, {1, 0, 0, 0},
                                                       {1, 1, 0, 0}, {0, 0, 1, 0}, {0, 1, 1, 0}};
-  for (int64_t kind = TENON_EQ; kind <= TENON_GE; ++kind) {
+  for (int64_t kind = TENON_COMPARE_EQ; kind <= TENON_COMPARE_GE; ++kind) {
     Node node("compare", {floats({4}, {1, 2, 3, kNaN}), floats({4}, {2, 2, 2, 2})});
     EXPECT_EQ(node.enumerator("kind", kind).run(TENON_BOOL, {4}).i, expected[kind]) << "kind " << kind;
   }
@@ -105,7 +105,7 @@ TEST(Elementwise, OfNaNOnlyNotEqualHolds) {
 TEST(Elementwise, LongIntegersCompareExactly) {
   const int64_t big = int64_t{1} << 60;
   Node node("compare", {ints({2}, {big, big + 1}, TENON_I64), ints({}, {big}, TENON_I64)});
-  EXPECT_EQ(node.enumerator("kind", TENON_EQ).run(TENON_BOOL, {2}).i, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(node.enumerator("kind", TENON_COMPARE_EQ).run(TENON_BOOL, {2}).i, (std::vector<int64_t>{1, 0}));
 }
 
 TEST(Elementwise, SelectChoosesByTheCondition) {

@@ -36,12 +36,12 @@ TEST(ErrorBound, MovementComparisonAndIntegersAreExact) {
   Node max("max", {floats({1}, {1}), floats({1}, {2})});
   expect_floats(bound_of(max, TENON_F32, {1}), {0});
   Node sum("reduce", {ints({2}, {1, 2})});
-  expect_floats(bound_of(sum.list("axes", {0}).enumerator("kind", TENON_SUM), TENON_I32, {}), {0});
+  expect_floats(bound_of(sum.list("axes", {0}).enumerator("kind", TENON_REDUCE_SUM), TENON_I32, {}), {0});
 }
 
 TEST(ErrorBound, SumsGrowWithTheirTermsAndNotWithTheirResult) {
   Node sum("reduce", {floats({3}, {1000, -1000, 1})});
-  expect_floats(bound_of(sum.list("axes", {0}).enumerator("kind", TENON_SUM), TENON_F32, {}),
+  expect_floats(bound_of(sum.list("axes", {0}).enumerator("kind", TENON_REDUCE_SUM), TENON_F32, {}),
                 {3 * kEps * 2001 + 0.5 * kEps}, 1e-18);
   Node scatter("scatter", {floats({2}, {1, 0}), ints({2}, {0, 0}), floats({2}, {2, -3})});
   scatter.enumerator("kind", TENON_SCATTER_ADD);

@@ -26,31 +26,31 @@ Sorted sort(const Tensor& x, int64_t k, bool descending) {
 
 TEST(Reduction, ReduceDropsItsAxes) {
   const Tensor x = floats({2, 3}, {1, 2, 3, 4, 5, 6});
-  expect_floats(reduce(x, {1}, TENON_SUM, {2}), {6, 15});
-  expect_floats(reduce(x, {0}, TENON_SUM, {3}), {5, 7, 9});
-  expect_floats(reduce(x, {0, 1}, TENON_PROD, {}), {720});
-  expect_floats(reduce(x, {0}, TENON_MAX, {3}), {4, 5, 6});
-  expect_floats(reduce(x, {1}, TENON_MIN, {2}), {1, 4});
-  expect_floats(reduce(x, {}, TENON_SUM, {2, 3}), x.f);
+  expect_floats(reduce(x, {1}, TENON_REDUCE_SUM, {2}), {6, 15});
+  expect_floats(reduce(x, {0}, TENON_REDUCE_SUM, {3}), {5, 7, 9});
+  expect_floats(reduce(x, {0, 1}, TENON_REDUCE_PROD, {}), {720});
+  expect_floats(reduce(x, {0}, TENON_REDUCE_MAX, {3}), {4, 5, 6});
+  expect_floats(reduce(x, {1}, TENON_REDUCE_MIN, {2}), {1, 4});
+  expect_floats(reduce(x, {}, TENON_REDUCE_SUM, {2, 3}), x.f);
 }
 
 TEST(Reduction, NaNWinsAndInfinitiesCount) {
   const Tensor x = floats({2, 2}, {1, kNaN, -kInf, -kInf});
-  expect_floats(reduce(x, {1}, TENON_MAX, {2}), {kNaN, -kInf});
-  expect_floats(reduce(x, {1}, TENON_MIN, {2}), {kNaN, -kInf});
+  expect_floats(reduce(x, {1}, TENON_REDUCE_MAX, {2}), {kNaN, -kInf});
+  expect_floats(reduce(x, {1}, TENON_REDUCE_MIN, {2}), {kNaN, -kInf});
 }
 
 TEST(Reduction, IntegersWrapInTheirWidth) {
-  EXPECT_EQ(reduce(ints({2}, {INT32_MAX, 1}), {0}, TENON_SUM, {}).i, (Ints{INT32_MIN}));
-  EXPECT_EQ(reduce(ints({2}, {65536, 65537}), {0}, TENON_PROD, {}).i, (Ints{65536}));
-  EXPECT_EQ(reduce(ints({2}, {INT64_MAX, 1}, TENON_I64), {0}, TENON_SUM, {}).i, (Ints{INT64_MIN}));
-  EXPECT_EQ(reduce(ints({3}, {-5, INT32_MIN, -7}), {0}, TENON_MAX, {}).i, (Ints{-5}));
+  EXPECT_EQ(reduce(ints({2}, {INT32_MAX, 1}), {0}, TENON_REDUCE_SUM, {}).i, (Ints{INT32_MIN}));
+  EXPECT_EQ(reduce(ints({2}, {65536, 65537}), {0}, TENON_REDUCE_PROD, {}).i, (Ints{65536}));
+  EXPECT_EQ(reduce(ints({2}, {INT64_MAX, 1}, TENON_I64), {0}, TENON_REDUCE_SUM, {}).i, (Ints{INT64_MIN}));
+  EXPECT_EQ(reduce(ints({3}, {-5, INT32_MIN, -7}), {0}, TENON_REDUCE_MAX, {}).i, (Ints{-5}));
 }
 
 TEST(Reduction, MaxAndMinOfBoolAreAnyAndAll) {
   const Tensor x = bools({3, 2}, {0, 0, 0, 1, 1, 1});
-  EXPECT_EQ(reduce(x, {1}, TENON_MAX, {3}).i, (Ints{0, 1, 1}));
-  EXPECT_EQ(reduce(x, {1}, TENON_MIN, {3}).i, (Ints{0, 0, 1}));
+  EXPECT_EQ(reduce(x, {1}, TENON_REDUCE_MAX, {3}).i, (Ints{0, 1, 1}));
+  EXPECT_EQ(reduce(x, {1}, TENON_REDUCE_MIN, {3}).i, (Ints{0, 0, 1}));
 }
 
 TEST(Reduction, SortIsStableAndTiesGoToTheLowestIndex) {

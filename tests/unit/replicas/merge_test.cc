@@ -27,7 +27,7 @@ struct Sketch {
   }
   uint32_t total(uint32_t x, const Dims& dims) {
     const uint32_t y = node("all_reduce", {x}, dims);
-    b.attr_enum("kind", TENON_SUM).attr_i64("replicas", kUnits);
+    b.attr_enum("kind", TENON_REDUCE_SUM).attr_i64("replicas", kUnits);
     return y;
   }
   UnrolledGraph unroll(const UnrollOptions& options = {}) const {
@@ -75,7 +75,7 @@ TEST(Merging, ALossIsAListOfTheUnitsLosses) {
   Sketch s;
   const uint32_t x = s.dealt({kRows, 3});
   const uint32_t sum = s.node("reduce", {x}, {});
-  s.b.attr_enum("kind", TENON_SUM).attr_list("axes", {0, 1});
+  s.b.attr_enum("kind", TENON_REDUCE_SUM).attr_list("axes", {0, 1});
   const uint32_t mean = s.node("mul", {sum, s.scalar(1.f / 6)}, {});
   Sketch shown = s;
   s.b.result(s.total(mean, {}));

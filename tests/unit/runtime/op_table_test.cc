@@ -84,20 +84,20 @@ TEST(Names, ArePlacesInSignatures) {
 }
 
 TEST(Enumerations, HaveTheNumbersOfTheCHeader) {
-  EXPECT_EQ(enumeration("compare")->text(TENON_EQ), "eq");
-  EXPECT_EQ(enumeration("compare")->text(TENON_GE), "ge");
-  EXPECT_EQ(enumeration("reduce")->text(TENON_SUM), "sum");
-  EXPECT_EQ(enumeration("reduce")->text(TENON_MIN), "min");
-  EXPECT_EQ(enumeration("extreme")->text(TENON_MAX), "max");
-  EXPECT_EQ(enumeration("extreme")->text(TENON_MIN), "min");
-  EXPECT_FALSE(enumeration("extreme")->has(TENON_SUM));
+  EXPECT_EQ(enumeration("compare")->text(TENON_COMPARE_EQ), "eq");
+  EXPECT_EQ(enumeration("compare")->text(TENON_COMPARE_GE), "ge");
+  EXPECT_EQ(enumeration("reduce")->text(TENON_REDUCE_SUM), "sum");
+  EXPECT_EQ(enumeration("reduce")->text(TENON_REDUCE_MIN), "min");
+  EXPECT_EQ(enumeration("extreme")->text(TENON_REDUCE_MAX), "max");
+  EXPECT_EQ(enumeration("extreme")->text(TENON_REDUCE_MIN), "min");
+  EXPECT_FALSE(enumeration("extreme")->has(TENON_REDUCE_SUM));
   EXPECT_EQ(enumeration("scatter")->text(TENON_SCATTER_SET), "set");
   EXPECT_EQ(enumeration("precision")->text(TENON_PRECISION_HIGHEST), "highest");
   EXPECT_EQ(enumeration("act")->text(TENON_ACT_LEAKY_RELU), "leaky_relu");
   EXPECT_EQ(enumeration("act")->text(TENON_ACT_GELU_TANH), "gelu_tanh");
   EXPECT_EQ(enumeration("act")->text(TENON_ACT_HARD_SWISH), "hard_swish");
-  EXPECT_EQ(enumeration("resize")->text(TENON_BILINEAR), "bilinear");
-  EXPECT_EQ(enumeration("coords")->text(TENON_ALIGN_CORNERS), "align_corners");
+  EXPECT_EQ(enumeration("resize")->text(TENON_RESIZE_BILINEAR), "bilinear");
+  EXPECT_EQ(enumeration("coords")->text(TENON_COORDS_ALIGN_CORNERS), "align_corners");
   EXPECT_EQ(enumeration("fill")->text(TENON_FILL_WRAP), "wrap");
 }
 
@@ -108,7 +108,7 @@ TEST(Enumerations, EndBehindTheLast) {
     EXPECT_FALSE(e.has(INT64_MAX)) << e.name;
   }
   EXPECT_FALSE(enumeration("act")->has(TENON_ACT_HARD_SWISH + 1));
-  EXPECT_FALSE(enumeration("reduce")->has(TENON_MIN + 1));
+  EXPECT_FALSE(enumeration("reduce")->has(TENON_REDUCE_MIN + 1));
 }
 
 }  // namespace

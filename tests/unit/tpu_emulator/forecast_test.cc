@@ -231,7 +231,7 @@ TEST(TpuFusion, CheapWorkIsDoneTwiceRatherThanWrittenDearWorkIsNot) {
     b.node(dear ? "atan2" : "add", {x, x}, {e});
     for (const int64_t axis : {0, 1}) {
       const uint32_t sum = b.value(TENON_BF16, {1024});
-      b.node("reduce", {e}, {sum}).attr_list("axes", {axis}).attr_enum("kind", TENON_SUM);
+      b.node("reduce", {e}, {sum}).attr_list("axes", {axis}).attr_enum("kind", TENON_REDUCE_SUM);
       b.result(sum);
     }
     const FlatGraph graph = b.build();

@@ -81,17 +81,17 @@ const LoopRow kBool[] = {
 template <class T>
 Loop compare_of(int32_t kind) {
   switch (kind) {
-    case TENON_EQ:
+    case TENON_COMPARE_EQ:
       return binary<T, [](T a, T b) { return a == b; }, uint8_t>;
-    case TENON_NE:
+    case TENON_COMPARE_NE:
       return binary<T, [](T a, T b) { return a != b; }, uint8_t>;
-    case TENON_LT:
+    case TENON_COMPARE_LT:
       return binary<T, [](T a, T b) { return a < b; }, uint8_t>;
-    case TENON_LE:
+    case TENON_COMPARE_LE:
       return binary<T, [](T a, T b) { return a <= b; }, uint8_t>;
-    case TENON_GT:
+    case TENON_COMPARE_GT:
       return binary<T, [](T a, T b) { return b < a; }, uint8_t>;
-    case TENON_GE:
+    case TENON_COMPARE_GE:
       return binary<T, [](T a, T b) { return b <= a; }, uint8_t>;
     default:
       return nullptr;

@@ -152,7 +152,7 @@ void affine_row(const Images& im, const T* x, const double* t, int64_t r, int32_
     if (k == 0 || !std::isfinite(at_r) || !std::isfinite(at_c))
       std::fill_n(y, im.C, static_cast<T>(0.0f));
     else
-      method == TENON_BILINEAR ? bilinear(p, at_r, at_c, y) : nearest(p, at_r, at_c, y);
+      method == TENON_RESIZE_BILINEAR ? bilinear(p, at_r, at_c, y) : nearest(p, at_r, at_c, y);
   }
 }
 
@@ -164,7 +164,7 @@ void read_theta(const Call& call, int32_t dtype, int64_t image, double* t) {
 
 Kernel make_affine(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int32_t method = node.enumerator("method", TENON_BILINEAR), fill = node.enumerator("fill");
+  const int32_t method = node.enumerator("method", TENON_RESIZE_BILINEAR), fill = node.enumerator("fill");
   const int32_t theta = node.in(op::affine_image::theta).dtype();
   Kernel k;
   k.threads = threads_for(node.out(0).elements() * 4);
@@ -199,17 +199,17 @@ struct Tap {
 
 double place(int32_t coords, int64_t i, int64_t from, int64_t to) {
   const double in = static_cast<double>(from), out = static_cast<double>(to), k = static_cast<double>(i);
-  if (coords == TENON_HALF_PIXEL) return (k + 0.5) * in / out - 0.5;
-  if (coords == TENON_ALIGN_CORNERS && to > 1) return k * (in - 1) / (out - 1);
+  if (coords == TENON_COORDS_HALF_PIXEL) return (k + 0.5) * in / out - 0.5;
+  if (coords == TENON_COORDS_ALIGN_CORNERS && to > 1) return k * (in - 1) / (out - 1);
   return k * in / out;
 }
 
 Tap tap_of(int32_t method, int32_t coords, int64_t i, int64_t from, int64_t to) {
   const double at = place(coords, i, from, to), floor = std::floor(at);
   const auto inside = [&](double v) { return std::clamp<int64_t>(static_cast<int64_t>(v), 0, from - 1); };
-  if (method == TENON_BILINEAR) return {inside(floor), inside(floor + 1), at - floor};
+  if (method == TENON_RESIZE_BILINEAR) return {inside(floor), inside(floor + 1), at - floor};
   // Half pixel's nearest is the pixel whose area holds the point, so halves go up.
-  const int64_t k = inside(coords == TENON_LEGACY ? floor : std::floor(at + 0.5));
+  const int64_t k = inside(coords == TENON_COORDS_LEGACY ? floor : std::floor(at + 0.5));
   return {k, k, 0};
 }
 
@@ -243,8 +243,8 @@ void pick_row(const Images& im, const T* x, const Tap& row, const AxisTaps& colu
 
 Kernel make_resize(const NodeView& node, const Env&) {
   const Images im = images_of(node);
-  const int32_t method = node.enumerator("method", TENON_BILINEAR),
-                coords = node.enumerator("coords", TENON_HALF_PIXEL);
+  const int32_t method = node.enumerator("method", TENON_RESIZE_BILINEAR),
+                coords = node.enumerator("coords", TENON_COORDS_HALF_PIXEL);
   auto rows = std::make_shared<AxisTaps>(), columns = std::make_shared<AxisTaps>();
   for (int64_t i = 0; i < im.h; ++i) rows->push_back(tap_of(method, coords, i, im.H, im.h));
   for (int64_t i = 0; i < im.w; ++i) columns->push_back(tap_of(method, coords, i, im.W, im.w));
@@ -258,7 +258,7 @@ Kernel make_resize(const NodeView& node, const Env&) {
         const T* x = call.in<T>(op::resize::x) + r / im.h * im.H * im.W * im.C;
         T* y = call.out<T>(0) + r * im.w * im.C;
         const Tap& row = (*rows)[static_cast<size_t>(r % im.h)];
-        method == TENON_BILINEAR ? resize_row(im, x, row, *columns, y) : pick_row(im, x, row, *columns, y);
+        method == TENON_RESIZE_BILINEAR ? resize_row(im, x, row, *columns, y) : pick_row(im, x, row, *columns, y);
       }
     };
   });

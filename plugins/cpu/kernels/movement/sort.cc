@@ -168,7 +168,7 @@ Kernel argmax_kernel(const AxisView& v, bool max) {
 
 Kernel make_argmax(const NodeView& node, const Env&) {
   const AxisView v = axis_view(node.in(op::argmax::x), node.i64("axis"));
-  const bool max = node.enumerator("kind", TENON_MAX) != TENON_MIN;
+  const bool max = node.enumerator("kind", TENON_REDUCE_MAX) != TENON_REDUCE_MIN;
   Kernel k;
   with_number(node.in(op::argmax::x).dtype(), [&](auto e) {
     using T = decltype(e);

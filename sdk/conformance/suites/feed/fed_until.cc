@@ -16,9 +16,9 @@ plugin::FlatGraph graph(float limit, bool until_first) {
   const uint32_t batch = sketch.feed(TENON_F32, {kFeedN}), state = sketch.state(TENON_F32, {kFeedN});
   const uint32_t updated = sketch.add(state, batch, {kFeedN});
   const uint32_t largest = sketch.node("reduce", {updated}, TENON_F32, {});
-  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_MAX);
+  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_MAX);
   const uint32_t stop = sketch.node("compare", {largest, sketch.fill({}, limit)}, TENON_BOOL, {});
-  sketch.builder.attr_enum("kind", TENON_GE);
+  sketch.builder.attr_enum("kind", TENON_COMPARE_GE);
   if (until_first) sketch.builder.result(stop, TENON_MODE_UNTIL);
   sketch.builder.result(updated, TENON_MODE_LAST, 2);
   if (!until_first) sketch.builder.result(stop, TENON_MODE_UNTIL);

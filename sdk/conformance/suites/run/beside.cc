@@ -22,7 +22,7 @@ uint32_t narrowed(Sketch& sketch, uint32_t x, int32_t dtype) {
 
 std::vector<uint32_t> rows_summed(Sketch& sketch, uint32_t x, int32_t dtype) {
   const uint32_t y = sketch.node("reduce", {narrowed(sketch, x, dtype)}, dtype, {16});
-  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_REDUCE_SUM);
   return {y};
 }
 

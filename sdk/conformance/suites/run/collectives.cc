@@ -228,10 +228,10 @@ void reduces(Subject& s, int kind) {
                &out = r.make({kRows, kColumns}, TENON_REPLICATED);
   r.run(sketch, {{&x}, {&out}});
   const float units = static_cast<float>(r.units());
-  if (kind == TENON_SUM)
+  if (kind == TENON_REDUCE_SUM)
     expect_equal(r.get(out), ramp(n, 100 * units * (units - 1) / 2, units), "all_reduce sum");
   else
-    expect_equal(r.get(out), ramp(n, kind == TENON_MAX ? 100 * (units - 1) : 0), "all_reduce max or min");
+    expect_equal(r.get(out), ramp(n, kind == TENON_REDUCE_MAX ? 100 * (units - 1) : 0), "all_reduce max or min");
 }
 
 void reduces_and_scatters(Subject& s) {
@@ -279,7 +279,7 @@ void keeps_replicated_states_equal(Subject& s) {
   const uint32_t state = sketch.state(TENON_F32, {kRows, kColumns});
   const uint32_t sum =
       sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
-  attributes(sketch, r, -1, TENON_SUM);
+  attributes(sketch, r, -1, TENON_REDUCE_SUM);
   const uint32_t updated = sketch.add(state, sum, {kRows, kColumns});
   sketch.builder.result(updated, TENON_MODE_LAST, 1);
   sketch.builder.result(updated, TENON_MODE_LAST, 0, TENON_SPLIT);  // every unit's own copy
@@ -303,7 +303,7 @@ void reduces_in_groups(Subject& s) {
   Sketch sketch;
   const uint32_t reduced =
       sketch.node("all_reduce", {split_input(sketch, {kRows, kColumns})}, TENON_F32, {kRows, kColumns});
-  sketch.builder.attr_enum("kind", TENON_SUM).attr_i64("group", 2).attr_i64("replicas", 2);
+  sketch.builder.attr_enum("kind", TENON_REDUCE_SUM).attr_i64("group", 2).attr_i64("replicas", 2);
   sketch.builder.result(reduced, TENON_MODE_LAST, 0, TENON_SPLIT);
   const Buffer &x = r.make({kRows * r.units(), kColumns}, TENON_SPLIT, by_unit(r, n)),
                &out = r.make({kRows * r.units(), kColumns}, TENON_SPLIT);
@@ -422,9 +422,9 @@ void add_collective_tests(Tests& tests) {
   add("ops", "replica_id behind other devices'", [](Subject& s) { knows_replicas(s, 5); });
   add("ops", "all_gather", gathers);
   add("ops", "all_gather of columns", gathers_columns);
-  add("ops", "all_reduce sum", [](Subject& s) { reduces(s, TENON_SUM); });
-  add("ops", "all_reduce max", [](Subject& s) { reduces(s, TENON_MAX); });
-  add("ops", "all_reduce min", [](Subject& s) { reduces(s, TENON_MIN); });
+  add("ops", "all_reduce sum", [](Subject& s) { reduces(s, TENON_REDUCE_SUM); });
+  add("ops", "all_reduce max", [](Subject& s) { reduces(s, TENON_REDUCE_MAX); });
+  add("ops", "all_reduce min", [](Subject& s) { reduces(s, TENON_REDUCE_MIN); });
   add("ops", "reduce_scatter", reduces_and_scatters);
   add("ops", "reduce_scatter of columns", scatters_columns);
   add("ops", "replicated states stay equal", keeps_replicated_states_equal);

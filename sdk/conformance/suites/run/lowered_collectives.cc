@@ -38,7 +38,7 @@ uint32_t scattered(Sketch& sketch, const NodeView& node, uint32_t x, const Dims&
   const int64_t units = node.i64("replicas");
   const auto axis = static_cast<size_t>(node.i64("axis"));
   const uint32_t sum = sketch.node("all_reduce", {x}, TENON_F32, dims);
-  sketch.builder.attr_enum("kind", TENON_SUM).attr_i64("group", node.i64("group")).attr_i64("replicas", units);
+  sketch.builder.attr_enum("kind", TENON_REDUCE_SUM).attr_i64("group", node.i64("group")).attr_i64("replicas", units);
   const int64_t before = elements_of(Dims(dims.begin(), dims.begin() + static_cast<std::ptrdiff_t>(axis)));
   const int64_t rest = elements_of(dims) / units / before;
   const uint32_t parts = reshaped(sketch, sum, {before, units, rest});

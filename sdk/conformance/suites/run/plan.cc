@@ -208,7 +208,7 @@ void room_of_different_sizes(Subject& s, bool grows) {
     g.builder.result(g.reverse(large, {2, kWide}));
   } else {
     const uint32_t sums = g.node("reduce", {g.repeat(x, 2)}, TENON_F32, kWideVector);
-    g.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+    g.builder.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
     g.builder.result(g.reverse(g.reverse(sums)));
   }
   expect_at_most(s, g, 3 * kWideBytes);

@@ -120,7 +120,7 @@ Sketch until_sketch(float limit) {
   const uint32_t updated = sketch.add(state, sketch.fill({}, 1), {});
   sketch.builder.result(updated, TENON_MODE_LAST, 1);
   const uint32_t stop = sketch.node("compare", {updated, sketch.fill({}, limit)}, TENON_BOOL, {});
-  sketch.builder.attr_enum("kind", TENON_GE);
+  sketch.builder.attr_enum("kind", TENON_COMPARE_GE);
   sketch.builder.result(stop, TENON_MODE_UNTIL);
   sketch.builder.result(sketch.mul(updated, sketch.fill({}, 2), {}), TENON_MODE_EACH);
   return sketch;
@@ -195,7 +195,7 @@ void serves_every_element(Subject& s, int32_t dtype, int64_t n) {
   const uint32_t one = sketch.state(dtype, {}), x = sketch.state(dtype, {n});
   const uint32_t sum = sketch.node("add", {one, one}, dtype, {});
   const uint32_t less = sketch.node("compare", {sum, x}, TENON_BOOL, {n});
-  sketch.builder.attr_enum("kind", TENON_LT);
+  sketch.builder.attr_enum("kind", TENON_COMPARE_LT);
   sketch.builder.result(less);
   const Program program = compile(s, sketch.builder.build());
   Queue queue(s, s.device());

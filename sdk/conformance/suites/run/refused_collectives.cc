@@ -37,7 +37,7 @@ plugin::FlatGraph exchange_graph(const Exchange& exchange) {
                                             : kRowsEach,
                                   kColumnsEach});
   if (reduces)
-    sketch.builder.attr_enum("kind", TENON_SUM);
+    sketch.builder.attr_enum("kind", TENON_REDUCE_SUM);
   else
     sketch.builder.attr_i64("axis", 0);
   sketch.builder.attr_i64("group", exchange.group).attr_i64("replicas", n);

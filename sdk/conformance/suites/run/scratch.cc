@@ -25,7 +25,7 @@ plugin::FlatGraph sum_of_bf16_graph() {
   const uint32_t all = sketch.node("broadcast", {x}, TENON_BF16, {kRows, kColumns});
   sketch.builder.attr_list("dims", {0}).attr_list("shape", {kRows, kColumns});
   const uint32_t sum = sketch.node("reduce", {all}, TENON_BF16, {kRows});
-  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {1}).attr_enum("kind", TENON_REDUCE_SUM);
   sketch.builder.result(sum);
   return sketch.builder.build();
 }

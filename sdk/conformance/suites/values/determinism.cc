@@ -117,7 +117,7 @@ class LargeSketch : public Sketch {
 Large large_sum(std::vector<int64_t> axes, const Dims& out) {
   LargeSketch g;
   g.builder.result(g.node("reduce", {g.uniform({160, 1025})}, TENON_F32, out));
-  g.builder.attr_list("axes", axes).attr_enum("kind", TENON_SUM);
+  g.builder.attr_list("axes", axes).attr_enum("kind", TENON_REDUCE_SUM);
   return g.done();
 }
 

@@ -58,10 +58,10 @@ const std::vector<EightAxes>& eight_axes() {
        kEightDims,
        {2, 2, 2, 2},
        [](plugin::GraphBuilder& b) {
-         b.attr_list("axes", {1, 3, 5, 7}).attr_enum("kind", TENON_SUM);
+         b.attr_list("axes", {1, 3, 5, 7}).attr_enum("kind", TENON_REDUCE_SUM);
        }},
       {"reduce", kEightDims, {3, 3, 3, 3}, [](plugin::GraphBuilder& b) {
-         b.attr_list("axes", {0, 2, 4, 6}).attr_enum("kind", TENON_MAX);
+         b.attr_list("axes", {0, 2, 4, 6}).attr_enum("kind", TENON_REDUCE_MAX);
        }}};
   return all;
 }

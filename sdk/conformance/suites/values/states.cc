@@ -125,7 +125,7 @@ void sums_its_state(Subject& s) {
   const uint32_t state = sketch.state(TENON_F32, {n}), total = sketch.state(TENON_F32, {});
   const uint32_t moved = sketch.add(state, total, {n});
   const uint32_t sum = sketch.node("reduce", {state}, TENON_F32, {});
-  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_SUM);
+  sketch.builder.attr_list("axes", {0}).attr_enum("kind", TENON_REDUCE_SUM);
   sketch.builder.result(moved, TENON_MODE_LAST, 1);
   sketch.builder.result(sketch.add(total, sum, {}), TENON_MODE_LAST, 2);
   Machine m(s, sketch, 3);

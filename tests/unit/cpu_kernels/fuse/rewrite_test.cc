@@ -159,7 +159,7 @@ class RewritingGradients : public Rewriting {
     for (const uint32_t r : results) result(r);
     return results[0];
   }
-  uint32_t reduce(uint32_t x, const Shape& axes, const Shape& to, int kind = TENON_SUM) {
+  uint32_t reduce(uint32_t x, const Shape& axes, const Shape& to, int kind = TENON_REDUCE_SUM) {
     const uint32_t y = graph_.value(TENON_F32, to);
     graph_.node("reduce", {x}, {y}).attr_list("axes", axes).attr_enum("kind", kind);
     result(y);
@@ -187,7 +187,7 @@ TEST_F(RewritingGradients, StayApartWhereDtypesMeet) {
 
 TEST_F(RewritingGradients, LeaveOtherReduces) {
   const uint32_t dx = norm_grad();
-  reduce(dx, {0, 1, 2}, {8}, TENON_MAX);
+  reduce(dx, {0, 1, 2}, {8}, TENON_REDUCE_MAX);
   reduce(dx, {0, 2, 3}, {6});
   EXPECT_EQ(rewritten(), (Names{"cpu.batch_norm.grad_input", "reduce", "reduce"}));
 }

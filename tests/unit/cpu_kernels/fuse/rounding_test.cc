@@ -40,7 +40,7 @@ Floats by_nodes(const Runs& run, const Floats& x, bool flush) {
                            .in(TENON_F32, {}, Floats{0x1p-126f})
                            .out(TENON_BOOL, dims)
                            .op("compare")
-                           .attr_enum("kind", TENON_LT);
+                           .attr_enum("kind", TENON_COMPARE_LT);
                      }).get<uint8_t>(0);
   const Floats zero = run([&](NodeRun& n) {
                         n.in(TENON_F32, dims, r).in(TENON_F32, {}, Floats{0}).out(TENON_F32, dims).op("mul");
