@@ -49,7 +49,7 @@ struct Weights {
   int64_t step;
 };
 
-// 16 rows of 16 sums: where they come from and where they go.
+// 16 rows of 16 sums: where they come from, nullptr for zeros, and where they go.
 struct Place {
   const float* from;
   float* to;
@@ -59,13 +59,25 @@ struct Place {
 // The tile loads of the compiler do not say what memory they read.
 TENON_INLINE void write_all() { asm volatile("" ::: "memory"); }
 
+#define TENON_START_TILE(tile, place)                   \
+  if ((place).from)                                     \
+    _tile_loadd(tile, (place).from, (place).from_step); \
+  else                                                  \
+    _tile_zero(tile)
+
 template <int NR, int NC>
-void add_tiles(const TileRows* a, const Weights& w, int64_t column, int64_t groups, const Place* c) {
+TENON_INLINE void add_tiles(const TileRows* a, const Weights& w, int64_t column, int64_t groups, const Place* c) {
   write_all();
-  _tile_loadd(0, c[0].from, c[0].from_step);
-  if (NC > 1) _tile_loadd(1, c[1].from, c[1].from_step);
-  if (NR > 1) _tile_loadd(2, c[2].from, c[2].from_step);
-  if (NR > 1 && NC > 1) _tile_loadd(3, c[3].from, c[3].from_step);
+  TENON_START_TILE(0, c[0]);
+  if (NC > 1) {
+    TENON_START_TILE(1, c[1]);
+  }
+  if (NR > 1) {
+    TENON_START_TILE(2, c[2]);
+  }
+  if (NR > 1 && NC > 1) {
+    TENON_START_TILE(3, c[3]);
+  }
   for (int64_t g = 0; g < groups; ++g) {
     const float* const b = w.at[g] + column;
     _tile_loadd(4, a[0].at[g], a[0].step[g]);
@@ -100,14 +112,17 @@ class TilePanel {
     ends_ = p_.norm.scale || p_.residual || p_.act != TENON_ACT_NONE;
     const TileStretch stretch(p_, k, depth);
     take_weights(k, depth);
-    TileRows a[2];
     for (int64_t r = 0; r < rows; r += 2 * kTileSide) {
       const int64_t count = std::min(2 * kTileSide, rows - r);
-      stretch.read(p_, r, std::min(kTileSide, count), a_room_, &a[0]);
-      if (count > kTileSide)
-        stretch.read(p_, r + kTileSide, count - kTileSide, a_room_ + kTileGroups * kTileSide * kTileSide, &a[1]);
-      for (int64_t j = 0; j < p_.columns; j += 2 * kTileSide)
-        add_block(a, r, count, j, std::min(2 * kTileSide, p_.columns - j), stretch.groups());
+      const int tiles = count > kTileSide ? 2 : 1;
+      for (int i = 0; i < tiles; ++i) {
+        row_[i] = r + i * kTileSide;
+        rows_[i] = std::min(kTileSide, count - i * kTileSide);
+        stretch.read(p_, row_[i], rows_[i], a_room_ + i * kTileGroups * 256, &a_[i]);
+        const int64_t* const c = p_.c_rows + row_[i];
+        c_step_[i] = rows_[i] == kTileSide && has_one_step(c, kTileSide) ? (c[1] - c[0]) * 4 : 0;
+      }
+      for (int64_t j = 0; j < p_.columns; j += 2 * kTileSide) add_block(tiles, j, stretch.groups());
     }
   }
 
@@ -129,46 +144,38 @@ class TilePanel {
     }
   }
 
-  bool is_even(int64_t row, int64_t rows, int64_t columns) const {
-    return rows == kTileSide && columns == kTileSide && has_one_step(p_.c_rows + row, rows);
-  }
-
-  void add_block(const TileRows* a, int64_t row, int64_t rows, int64_t column, int64_t columns, int64_t groups) {
+  void add_block(int tiles, int64_t column, int64_t groups) {
     Place c[4];
-    const int nr = rows > kTileSide ? 2 : 1, nc = columns > kTileSide ? 2 : 1;
-    for (int i = 0; i < nr; ++i)
-      for (int j = 0; j < nc; ++j)
-        c[2 * i + j] = place(row + i * kTileSide, std::min(kTileSide, rows - i * kTileSide), column + j * kTileSide,
-                             std::min(kTileSide, columns - j * kTileSide), c_room_ + (2 * i + j) * 256);
-    if (nr > 1)
-      nc > 1 ? add_tiles<2, 2>(a, w_, column, groups, c) : add_tiles<2, 1>(a, w_, column, groups, c);
+    const int across = p_.columns - column > kTileSide ? 2 : 1;
+    for (int i = 0; i < tiles; ++i)
+      for (int j = 0; j < across; ++j) c[2 * i + j] = place(i, column + j * kTileSide, c_room_ + (2 * i + j) * 256);
+    if (tiles > 1)
+      across > 1 ? add_tiles<2, 2>(a_, w_, column, groups, c) : add_tiles<2, 1>(a_, w_, column, groups, c);
     else
-      nc > 1 ? add_tiles<1, 2>(a, w_, column, groups, c) : add_tiles<1, 1>(a, w_, column, groups, c);
-    for (int i = 0; i < nr; ++i)
-      for (int j = 0; j < nc; ++j)
-        if (c[2 * i + j].to == c_room_ + (2 * i + j) * 256)
-          finish_tile(row + i * kTileSide, std::min(kTileSide, rows - i * kTileSide), column + j * kTileSide,
-                      c[2 * i + j].to);
+      across > 1 ? add_tiles<1, 2>(a_, w_, column, groups, c) : add_tiles<1, 1>(a_, w_, column, groups, c);
+    for (int i = 0; i < tiles; ++i)
+      for (int j = 0; j < across; ++j)
+        if (c[2 * i + j].to == c_room_ + (2 * i + j) * 256) finish_tile(i, column + j * kTileSide, c[2 * i + j].to);
   }
 
   // Sums go to memory at once where nothing follows them and they are whole tiles, else through `room`.
-  Place place(int64_t row, int64_t rows, int64_t column, int64_t columns, float* room) const {
-    const bool even = is_even(row, rows, columns);
-    float* const c = p_.c + p_.c_rows[row] + column;
-    const int64_t step = even ? (p_.c_rows[row + 1] - p_.c_rows[row]) * 4 : 0;
-    Place at{bias_ + column, room, 0, 64};
-    if (p_.accumulate && even) at.from = c, at.from_step = step;
-    if (p_.accumulate && !even) {
-      const Lanes::Mask mask = Lanes::first(columns);
-      for (int64_t r = 0; r < rows; ++r)
-        Lanes::store(room + r * kTileSide, Lanes::load(p_.c + p_.c_rows[row + r] + column, mask));
-      at.from = room, at.from_step = 64;
-    }
-    if (even && !ends_) at.to = c, at.to_step = step;
+  Place place(int tile, int64_t column, float* room) const {
+    const bool even = c_step_[tile] != 0 && column + kTileSide <= p_.columns;
+    const int64_t* const rows = p_.c_rows + row_[tile];
+    float* const c = p_.c + rows[0] + column;
+    Place at{p_.bias ? bias_ + column : nullptr, room, 0, 64};
+    if (even && !ends_) at.to = c, at.to_step = c_step_[tile];
+    if (!p_.accumulate) return at;
+    at.from = even ? c : room;
+    at.from_step = even ? c_step_[tile] : 64;
+    if (even) return at;
+    const Lanes::Mask mask = Lanes::first(std::min(kTileSide, p_.columns - column));
+    for (int64_t r = 0; r < rows_[tile]; ++r)
+      Lanes::store(room + r * kTileSide, Lanes::load(p_.c + rows[r] + column, mask));
     return at;
   }
 
-  void finish_tile(int64_t row, int64_t rows, int64_t column, const float* sums) {
+  void finish_tile(int tile, int64_t column, const float* sums) {
     Panel part = p_;
     part.c += column;
     part.norm = p_.norm.at(column);
@@ -176,19 +183,22 @@ class TilePanel {
     part.columns = static_cast<int>(std::min(kTileSide, p_.columns - column));
     const Tail<Lanes> tail(part.columns);
     const float floor = part.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
-    for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t r = 0; r < rows_[tile]; ++r) {
       Lanes::Vector sum = Lanes::load(sums + r * kTileSide);
-      finish<Lanes, 1, false>(part, tail, p_.c_rows[row + r], floor, &sum);
+      finish<Lanes, 1, false>(part, tail, p_.c_rows[row_[tile] + r], floor, &sum);
     }
   }
 
   Panel p_;
   Weights w_;
   bool ends_ = false;
+  TileRows a_[2];
+  int64_t row_[2], rows_[2];  // the first of each, and how many
+  int64_t c_step_[2];         // bytes between rows of C, 0 where they are not whole or not even
   alignas(64) float bias_[kMostColumns] = {};
-  alignas(64) float a_room_[2 * kTileGroups * kTileSide * kTileSide];
-  alignas(64) float w_room_[kTileGroups * kTileSide * kTileSide];  // or a group of a whole panel
-  alignas(64) float c_room_[4 * kTileSide * kTileSide];
+  alignas(64) float a_room_[2 * kTileGroups * 256];
+  alignas(64) float w_room_[kTileGroups * 256];  // or a group of a whole panel
+  alignas(64) float c_room_[4 * 256];
 };
 
 }  // namespace

@@ -17,8 +17,9 @@ TileStretch::TileStretch(const Panel& p, int64_t k, int64_t depth) : groups_(cei
     for (int64_t i = k + g * kTileSide; i < group_end;) {
       const int64_t run = i / p.run_length, within = i % p.run_length;
       const int64_t count = std::min(p.run_length - within, group_end - i);
-      parts_[n++] = {p.runs[run] + within * p.a_step, static_cast<int16_t>(i - k - g * kTileSide),
-                     static_cast<int16_t>(count)};
+      const int64_t at = i - k - g * kTileSide;
+      parts_[n++] = {p.runs[run] + within * p.a_step, static_cast<int16_t>(at), static_cast<int16_t>(count),
+                     static_cast<uint16_t>(((1u << count) - 1) << at)};
       i += count;
     }
     first_[g + 1] = n;
@@ -44,15 +45,25 @@ void TileStretch::read(const Panel& p, int64_t row, int64_t rows, float* room, T
 
 void TileStretch::copy(const Panel& p, int64_t row, int64_t rows, int64_t group, float* to) const {
   const Part *const first = parts_ + first_[group], *const end = parts_ + first_[group + 1];
-  for (int64_t r = 0; r < rows; ++r, to += kTileSide) {
-    const float* const from = p.a + p.a_rows[row + r];
-    __m512 words = _mm512_setzero_ps();
-    for (const Part* part = first; part != end; ++part) {
-      const auto mask = static_cast<__mmask16>(((1u << part->count) - 1) << part->at);
-      words = _mm512_mask_loadu_ps(words, mask, from + part->from - part->at);
+  const int64_t* const at = p.a_rows + row;
+  const auto words = [&](const Part& part, int64_t r, __m512 others) __attribute__((always_inline)) {
+    return _mm512_mask_loadu_ps(others, part.lanes, p.a + at[r] + part.from - part.at);
+  };
+  if (end - first == 1) {
+    const Part one = *first;
+    for (int64_t r = 0; r < rows; ++r) _mm512_store_ps(to + r * kTileSide, words(one, r, _mm512_setzero_ps()));
+  } else if (end - first == 2) {
+    const Part one = first[0], two = first[1];
+    for (int64_t r = 0; r < rows; ++r)
+      _mm512_store_ps(to + r * kTileSide, words(two, r, words(one, r, _mm512_setzero_ps())));
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      __m512 all = _mm512_setzero_ps();
+      for (const Part* part = first; part != end; ++part) all = words(*part, r, all);
+      _mm512_store_ps(to + r * kTileSide, all);
     }
-    _mm512_store_ps(to, words);
   }
+  to += rows * kTileSide;
   std::fill(to, to + (kTileSide - rows) * kTileSide, 0.0f);
 }
 

@@ -5,7 +5,7 @@
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
-constexpr int64_t kTileGroups = 12;  // of 16 words of k at a time: W of 64 columns takes 48 KB, next to the core
+constexpr int64_t kTileGroups = 16;  // of 16 words of k at a time: W of 64 columns takes 64 KB
 
 // 16 rows of each group of words: where the first lies, and bytes from one to the next.
 struct TileRows {
@@ -15,9 +15,9 @@ struct TileRows {
 
 inline bool has_one_step(const int64_t* rows, int64_t n) {
   const int64_t step = rows[1] - rows[0];
-  for (int64_t i = 2; i < n; ++i)
-    if (rows[i] - rows[i - 1] != step) return false;
-  return true;
+  int64_t other = 0;
+  for (int64_t i = 2; i < n; ++i) other |= rows[i] - rows[i - 1] - step;
+  return other == 0;
 }
 
 // A stretch of a panel's k: which parts of its runs fill each group of 16 words.
@@ -30,10 +30,11 @@ class TileStretch {
   void read(const Panel& panel, int64_t row, int64_t rows, float* room, TileRows* to) const;
 
  private:
-  // Words [at, at + count) of a group, which begin `from` behind where a row does.
+  // Words [at, at + count) of a group, the lanes of `lanes`, which begin `from` behind where a row does.
   struct Part {
     int64_t from;
     int16_t at, count;
+    uint16_t lanes;
   };
   void copy(const Panel& panel, int64_t row, int64_t rows, int64_t group, float* to) const;
   void turn(const Panel& panel, int64_t row, int64_t rows, int64_t group, float* to) const;
