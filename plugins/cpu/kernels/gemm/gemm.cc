@@ -67,12 +67,13 @@ void Gemm::choose_blocks(int64_t enough) {
   // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
   if (!small && units() < enough && terms() >= kDepthChunks * kDepth && s_.batch * s_.m * s_.n <= 64 * 1024)
     chunks_ = kDepthChunks;
+  const int64_t rows = tiles_ ? 2 * kTileSide : 2 * kTileRows, least_rows = tiles_ ? rows : 2 * rows;
   const auto narrow = [&](int64_t least) {
-    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > 24)) {
-      if (nc_ > least && (nc_ >= mc_ || mc_ <= 24))
+    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > least_rows)) {
+      if (nc_ > least && (nc_ >= mc_ || mc_ <= least_rows))
         nc_ = round_up(nc_ / 2, 16);
       else
-        mc_ = round_up(mc_ / 2, 12);
+        mc_ = round_up(mc_ / 2, rows);
     }
   };
   narrow(kLeastColumns);
