@@ -16,7 +16,8 @@ namespace avx2 {
 void fill_table(plugin::KernelTable& table);
 }
 namespace avx512 {
-extern bool pair_products;
+extern bool pair_products, tile_products;
+bool request_tiles();
 void fill_table(plugin::KernelTable& table);
 }  // namespace avx512
 
@@ -42,7 +43,7 @@ bool has_avx512() {
 // TENON_CPU_ISA asks for less than there is: to compare, or to reproduce what another machine does.
 bool allowed(const char* isa) {
   const char* most = std::getenv("TENON_CPU_ISA");
-  const std::string_view order[] = {"baseline", "avx2", "avx512", "avx512_bf16"};
+  const std::string_view order[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
   const auto rank = [&](std::string_view name) { return std::find(std::begin(order), std::end(order), name); };
   return !most || rank(most) == std::end(order) || rank(isa) <= rank(most);
 }
@@ -50,6 +51,7 @@ bool allowed(const char* isa) {
 void fill_table(plugin::KernelTable& table) {
   if (has_avx512() && allowed("avx512")) {
     avx512::pair_products = __builtin_cpu_supports("avx512bf16") && allowed("avx512_bf16");
+    avx512::tile_products = avx512::pair_products && allowed("amx") && avx512::request_tiles();
     return avx512::fill_table(table);
   }
   if (has_avx2() && allowed("avx2")) return avx2::fill_table(table);
@@ -76,7 +78,14 @@ TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
-  static const tenon::plugin::HostBackend backend{
-      "cpu", "0.1.0", "CPU", TENON_CPU, tenon::cpu::fill_table, false, kMostUnits, tenon::cpu::rewrite, tenon::cpu::vendor};
+  static const tenon::plugin::HostBackend backend{"cpu",
+                                                  "0.1.0",
+                                                  "CPU",
+                                                  TENON_CPU,
+                                                  tenon::cpu::fill_table,
+                                                  false,
+                                                  kMostUnits,
+                                                  tenon::cpu::rewrite,
+                                                  tenon::cpu::vendor};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

@@ -11,6 +11,7 @@
 #include "kernels/conv/pooled/conv_winners.h"
 #include "kernels/conv/winograd/conv_winograd.h"
 #include "kernels/conv/winograd/conv_winograd5.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -43,7 +44,10 @@ bool suits_winograd5(const ConvProblem& p) { return Winograd5::suits(gather_plan
 ConvWork winograd5(const ConvProblem& p) { return work_of<ConvData>(std::make_shared<Winograd5>(gather_plan(p))); }
 
 // By f32 arithmetic, which is faster than pairs are: by a fifth with 16 channels, twice with 64.
-bool suits_half_winograd(const ConvProblem& p) { return p.shape.act <= TENON_ACT_RELU && winograd_gains(p); }
+// Tiles are faster than either.
+bool suits_half_winograd(const ConvProblem& p) {
+  return !has_tile_products() && p.shape.act <= TENON_ACT_RELU && winograd_gains(p);
+}
 
 ConvWork half_winograd(const ConvProblem& p) {
   const auto work = std::make_shared<Winograd>(p.shape, p.gradient(), Winograd::Form::kHalves);
@@ -53,6 +57,7 @@ ConvWork half_winograd(const ConvProblem& p) {
 // Measured: with 16 channels beside 16 pairs are faster, with 32 and 32 they take half as long again.
 bool suits_half_winograd_filter(const ConvProblem& p) {
   constexpr int64_t kLeastBesidePairs = 32;
+  if (has_tile_products()) return false;
   return winograd_gains(p) && (!has_pair_products() || std::min(p.shape.c, p.shape.o) >= kLeastBesidePairs);
 }
 

@@ -5,17 +5,19 @@
 #include "kernels/conv/gather/conv_gather.h"
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/gemm/matmul.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-// A product makes words of all of both operands first, which gains where caches keep them.
+// Without tiles a product makes words of all of both operands first, which gains where caches keep them.
 constexpr int64_t kManyElements = 6 * 1024 * 1024;
 
 GatherPlan pair_plan(const ConvProblem& p) {
   GatherPlan plan = gather_plan(p);
   plan.pairs = true;
+  plan.tiles = has_tile_products();
   plan.from_c /= 2;
   return plan;
 }
@@ -52,7 +54,8 @@ ConvWork pair_gather(const ConvProblem& p) {
 
 bool suits_pair_filter_product(const ConvProblem& p) {
   const ConvShape& s = p.shape;
-  return has_pair_products() && is_product(s) && s.batch * (s.x_points() * s.c + s.y_points() * s.o) < kManyElements;
+  return has_pair_products() && is_product(s) &&
+         (has_tile_products() || s.batch * (s.x_points() * s.c + s.y_points() * s.o) < kManyElements);
 }
 
 ConvWork pair_filter_product(const ConvProblem& p) {

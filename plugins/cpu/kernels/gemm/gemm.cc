@@ -6,6 +6,7 @@
 #include "kernels/element/activation.h"
 #include "kernels/gemm/gemm_slab.h"
 #include "kernels/gemm/gemm_thin.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/movement/transpose.h"
 #include "kernels/pairs.h"
 
@@ -40,6 +41,7 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
     column_blocks_ = ceil_div(std::max(s_.m, s_.n), nc_);
     return;
   }
+  tiles_ = s_.pairs && has_tile_products();
   choose_packing();
   choose_blocks(work < 3e7 ? 4 : 8);
   choose_kernels();
@@ -47,10 +49,11 @@ Gemm::Gemm(const GemmShape& shape, bool consumed) : s_(shape), consumed_(consume
 }
 
 void Gemm::choose_packing() {
-  direct_ = !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
-  kc_ =
-      direct_ || consumed_ || s_.k <= kDepth + kDepth / 2 ? s_.k : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), 8);
-  packs_a_ = s_.ta && !(s_.k * s_.m <= 8192);
+  direct_ = !tiles_ && !s_.tb && (s_.k * s_.n <= 8192 || (s_.m <= 12 && s_.n <= 128));
+  kc_ = direct_ || consumed_ || s_.k <= kDepth + kDepth / 2
+            ? s_.k
+            : round_up(ceil_div(s_.k, ceil_div(s_.k, kDepth)), tiles_ ? kTileSide : 8);
+  packs_a_ = s_.ta && (tiles_ || !(s_.k * s_.m <= 8192));
   widens_a_ = s_.plain_a && !s_.ta;
 }
 
@@ -64,12 +67,13 @@ void Gemm::choose_blocks(int64_t enough) {
   // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
   if (!small && units() < enough && terms() >= kDepthChunks * kDepth && s_.batch * s_.m * s_.n <= 64 * 1024)
     chunks_ = kDepthChunks;
+  const int64_t rows = tiles_ ? 2 * kTileSide : 2 * kTileRows, least_rows = tiles_ ? rows : 2 * rows;
   const auto narrow = [&](int64_t least) {
-    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > 24)) {
-      if (nc_ > least && (nc_ >= mc_ || mc_ <= 24))
+    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > least_rows)) {
+      if (nc_ > least && (nc_ >= mc_ || mc_ <= least_rows))
         nc_ = round_up(nc_ / 2, 16);
       else
-        mc_ = round_up(mc_ / 2, 12);
+        mc_ = round_up(mc_ / 2, rows);
     }
   };
   narrow(kLeastColumns);
@@ -82,9 +86,9 @@ void Gemm::choose_blocks(int64_t enough) {
 }
 
 void Gemm::choose_kernels() {
-  streamed_ =
-      s_.batch == 1 && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows && s_.k * s_.n >= kManyWeights;
-  if (chunks_ == 1 && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
+  streamed_ = s_.batch == 1 && !tiles_ && !direct_ && !consumed_ && !s_.ta && !s_.tb && s_.m <= kFewRows &&
+              s_.k * s_.n >= kManyWeights;
+  if (chunks_ == 1 && !tiles_ && !direct_ && !consumed_ && !streamed_ && SlabProduct::suits(s_))
     slab_ = std::make_shared<SlabProduct>(s_);
   if (!s_.pairs && !s_.widened && !consumed_ && (s_.tb ? chunks_ == 1 : chunks_ > 1 && s_.n <= kWholeRows) &&
       ThinProduct::suits(s_))
@@ -94,7 +98,10 @@ void Gemm::choose_kernels() {
 void Gemm::list_rows() {
   for (int64_t r = 0; r < (streamed_ ? s_.m : std::min(mc_, s_.m)); ++r) {
     const int64_t plain = s_.ta ? r : s_.a_at.empty() ? r * s_.k : s_.a_at[static_cast<size_t>(r)];
-    a_rows_.push_back(packs_a_ ? r / kTileRows * tile_room() + r % kTileRows : widens_a_ ? r * packed_row() : plain);
+    a_rows_.push_back(turns_a()   ? r * packed_row()
+                      : packs_a_  ? r / kTileRows * tile_room() + r % kTileRows
+                      : widens_a_ ? r * packed_row()
+                                  : plain);
     c_rows_.push_back(r * (consumed_ ? own_ld_ : s_.n));
   }
 }
@@ -112,7 +119,8 @@ uint64_t Gemm::scratch_bytes() const {
 }
 
 int64_t Gemm::a_room() const {
-  return round_up(packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : widens_a_ ? mc_ * packed_row() : 0, 16);
+  if (turns_a() || widens_a_) return round_up(mc_ * packed_row(), 16) + (turns_a() ? kTileSide * mc_ : 0);
+  return round_up(packs_a_ ? ceil_div(mc_, kTileRows) * tile_room() : 0, 16);
 }
 
 uint64_t Gemm::thread_scratch_bytes() const {
@@ -181,9 +189,10 @@ void Gemm::product(const GemmData& d, const Block& block, float* room) const {
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data();
   panel.c_rows = c_rows_.data();
-  panel.a_step = packs_a_ ? kTileRows : s_.ta ? s_.m : 1;
+  panel.a_step = turns_a() ? 1 : packs_a_ ? kTileRows : s_.ta ? s_.m : 1;
   panel.w_padded = !direct_;
   panel.pairs = s_.pairs;
+  panel.tiles = tiles_;
   const int64_t k_end = block.k + block.depth;
   for (int64_t k = block.k; k < k_end; k += kc_) {
     const int64_t depth = std::min(kc_, k_end - k);
@@ -304,7 +313,25 @@ void Gemm::pack_tiles(const T* a, int64_t row, int64_t rows, int64_t at, int64_t
   }
 }
 
+// Rows of words, of which what lies in memory are the columns.
+void Gemm::turn_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  float* const words = out + round_up(mc_ * packed_row(), 16);
+  for (int64_t k = 0; k < depth; k += kTileSide) {
+    const int64_t some = std::min(kTileSide, depth - k), first = at + k;
+    if (!s_.plain_a) {
+      transpose(a + first * s_.m + row, some, rows, s_.m, out + k, packed_row());
+      continue;
+    }
+    const uint16_t* const halves = reinterpret_cast<const uint16_t*>(a) + 2 * first * s_.m + row;
+    for (int64_t i = 0; i < some; ++i)
+      pair_words(halves + 2 * i * s_.m, halves + (2 * i + 1) * s_.m, rows,
+                 reinterpret_cast<uint32_t*>(words + i * mc_));
+    transpose(words, some, rows, mc_, out + k, packed_row());
+  }
+}
+
 void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  if (turns_a()) return turn_a(a, row, rows, at, depth, out);
   if (!s_.plain_a) return pack_tiles(a, row, rows, at, depth, out);
   const uint16_t* const halves = reinterpret_cast<const uint16_t*>(a);
   if (s_.ta) return pack_tiles(halves, row, rows, at, depth, out);
@@ -314,7 +341,8 @@ void Gemm::pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t
 
 // Few rows and columns, long K: chunks of K that depend on the shape alone, added in order.
 void Gemm::split(const Call& call, const GemmData& d) const {
-  const int64_t size = s_.m * s_.n, depth = round_up(ceil_div(terms(), chunks_), 8) * (s_.widened ? 2 : 1);
+  const int64_t size = s_.m * s_.n;
+  const int64_t depth = round_up(ceil_div(terms(), chunks_), tiles_ ? kTileSide : 8) * (s_.widened ? 2 : 1);
   float* const partial = static_cast<float*>(call.scratch);
   const Slice part = call.share(s_.batch * chunks_);
   for (int64_t u = part.begin; u < part.end; ++u) {

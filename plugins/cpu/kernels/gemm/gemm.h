@@ -55,7 +55,7 @@ class Gemm {
   explicit Gemm(const GemmShape& shape, bool consumed = false);
 
   uint32_t threads() const { return threads_; }
-  const char* algorithm() const;  // "gemm slab"
+  const char* algorithm() const;          // "gemm slab"
   uint64_t scratch_bytes() const;         // shared
   uint64_t thread_scratch_bytes() const;  // each thread's
   // In which a visitor sees C: blocks of rows; 0: none, as rows are few or the sums of K are split.
@@ -65,7 +65,7 @@ class Gemm {
   int64_t block_rows() const { return mc_; }  // of C, that a consumer gets at most
   // Whether all of A, of B [k, n] is packed before it is multiplied: then it may come as it lies.
   bool packs_a() const {
-    if (s_.ta) return slab_ || (s_.widened && packs_a_);
+    if (s_.ta) return slab_ || ((s_.widened || tiles_) && packs_a_);
     return s_.widened && !streamed_ && s_.a_at.empty() && column_blocks_ <= 2;  // each widens it again
   }
   bool packs_b() const { return !s_.tb && !vector_ && !direct_ && !streamed_; }
@@ -101,21 +101,24 @@ class Gemm {
   void few_rows(const GemmData& d, const Block& block) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
+  void turn_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   template <class T>
   void pack_tiles(const T* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
 
   int64_t tile_room() const { return 6 * kc_ + 8; }  // floats of a packed tile of A
+  bool turns_a() const { return packs_a_ && tiles_; }
   // By which sums are split: the same whether words are multiplied or what they hold.
   int64_t terms() const { return s_.widened ? s_.k / 2 : s_.k; }
   // Floats from a matrix of A, of B to the next one.
   int64_t a_size() const { return s_.m * (s_.plain_a ? terms() : s_.k); }
   int64_t b_size() const { return s_.n * (s_.plain_b ? terms() : s_.k); }
-  int64_t packed_row() const { return kc_ + 16; }  // floats of a widened row of A
+  int64_t packed_row() const { return kc_ + 16; }  // floats of a widened or turned row of A
   int64_t a_room() const;
 
   GemmShape s_;
   uint32_t threads_ = 1;
   bool streamed_ = false;  // a_rows_ and c_rows_ have all of C's rows
+  bool tiles_ = false;     // of AMX (matrix_tile.h)
   bool consumed_ = false, vector_ = false, direct_ = false, packs_a_ = false, widens_a_ = false;
   int64_t mc_ = 0, nc_ = 0, kc_ = 0;  // rows, columns and depth of a block
   int64_t own_ld_ = 0;                // of a block of C that is consumed

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm/gemm_tile_ends.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -234,6 +235,9 @@ void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
 
 void run_panel(const Panel& p, int64_t rows) {
   if (!p.pairs) return run_panel_of<Lanes8, Lanes>(p, rows);
+#ifdef __AMX_BF16__
+  if (p.tiles) return run_tile_panel(p, rows);
+#endif
 #ifdef __AVX512BF16__
   if (has_pair_products()) return run_panel_of<PairProducts8, PairProducts>(p, rows);
 #endif

@@ -43,6 +43,7 @@ struct Panel {
   int act = TENON_ACT_NONE;
   float alpha = 0;
   bool pairs = false;  // A and W are words of two bf16 (pairs.h), which k counts
+  bool tiles = false;  // such words are added by tiles, in another order (matrix_tile.h)
 };
 
 // Columns of a panel that is followed by others; and the most that the last one may have.

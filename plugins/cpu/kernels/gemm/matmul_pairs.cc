@@ -3,6 +3,7 @@
 #include "kernels/dtype.h"
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/matmul.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/pairs.h"
 #include "own_nodes.h"
 #include "tenon/op/names.h"
@@ -149,6 +150,9 @@ void PairDot::run(const Call& call, const GemmData& d, const RandomStream* strea
   if (s.begin < s.end) end.apply(result.in(call) + s.begin, s.begin, s.end - s.begin);
 }
 
+// Of B, words that are packed at once for a product by tiles whose result is rounded block by block: 1 MB.
+constexpr int64_t kColumnsAtOnce = 256, kMostAtOnce = 256 * 1024;
+
 // Blocks of the product, and how its operands come into them.
 void plan_product(PairDot& dot, GemmShape s, bool round) {
   const bool even = s.k % 2 == 0;
@@ -157,7 +161,8 @@ void plan_product(PairDot& dot, GemmShape s, bool round) {
   s.k = s.pairs ? ceil_div(s.k, 2) : round_up(s.k, 2);
   for (int64_t& at : s.a_at) at /= 2;
   dot.gemm = std::make_unique<Gemm>(s);
-  dot.consumed = round && s.batch == 1 && s.m > 1 && s.n > 1 && !s.ta && !dot.inside && !dot.gemm->splits();
+  dot.consumed = round && s.batch == 1 && s.m > 1 && s.n > 1 && !s.ta && !dot.inside && !dot.gemm->splits() &&
+                 (!has_tile_products() || s.k * std::min(s.n, kColumnsAtOnce) <= kMostAtOnce);
   if (dot.consumed) dot.gemm = std::make_unique<Gemm>(s, true);
   s.plain_a = dot.a.plain = even && dot.gemm->packs_a();
   s.plain_b = dot.b.plain = even && dot.gemm->packs_b();

@@ -15,6 +15,7 @@ void multiply(const Product& p) {
   panel.runs = kNoRuns;
   panel.a_step = p.a_step;
   panel.pairs = p.pairs;
+  panel.tiles = p.tiles;
   for (int64_t j = 0; j < p.cut; j += panel.columns) {
     panel.columns = static_cast<int>(panel_columns(p.n - j));
     const int64_t width = padded_columns(panel.columns);

@@ -20,6 +20,7 @@ struct Product {
   int64_t rows;
   bool accumulate;
   bool pairs = false;  // A and W are words of two bf16 (pairs.h), which depth counts
+  bool tiles = false;  // in the order of tiles (matrix_tile.h)
 };
 void multiply(const Product& p);
 

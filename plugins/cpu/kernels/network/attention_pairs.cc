@@ -5,6 +5,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/dtype.h"
+#include "kernels/gemm/matrix_tile.h"
 #include "kernels/gemm/narrow.h"
 #include "kernels/network/attention.h"
 #include "kernels/norm/softmax.h"
@@ -93,7 +94,7 @@ void attend_pairs(const PairAttention& pa, const PairPorts& p, const PairRoom& r
   const int64_t keys = a.keys(t + rows - 1), first = ((b * a.T + t) * a.N + n) * a.D, step = a.N * a.D;
   if (keys > 0)
     multiply({words_at(p.q + first), pa.q_rows.data(), 1, a.D / 2, room.k_columns, a.D / 2, a.S, keys, room.scores,
-              a.score_rows.data(), rows, false, true});
+              a.score_rows.data(), rows, false, true, has_tile_products()});
   ScoreDraws draws(a, p.seed, p.step, room.draws);
   for (int64_t r = 0; r < rows; ++r) {
     float* s = room.scores + r * a.score_step;
@@ -104,7 +105,7 @@ void attend_pairs(const PairAttention& pa, const PairPorts& p, const PairRoom& r
   }
   if (keys > 0)
     multiply({words_at(room.halves), pa.half_rows.data(), 1, ceil_div(keys, 2), room.v_rows, a.S / 2, a.D, a.D,
-              room.result, pa.own_rows.data(), rows, false, true});
+              room.result, pa.own_rows.data(), rows, false, true, has_tile_products()});
   else
     std::fill_n(room.result, rows * a.D, 0.f);
   narrow_rows(room.result, rows, a.D, step, p.out + first);
@@ -147,7 +148,7 @@ void add_transposed(const PairAttention& pa, const PairRoom& room, const QueryBl
     pair_floats(s + r * a.score_step, s + (r + 1) * a.score_step, q.keys, room.pairs + r / 2 * a.score_step);
   pack_row_pairs(m, q.rows, a.D, a.N * a.D, a.block / 2, room.near);
   multiply({room.pairs, a.unit_rows.data(), a.score_step, q.rows / 2, room.near, a.block / 2, a.D, a.D, to,
-            pa.own_rows.data(), q.keys, true, true});
+            pa.own_rows.data(), q.keys, true, true, has_tile_products()});
 }
 
 // scores = P, signed by dropout, and z = dropout(P), which is scores itself where nothing drops.
@@ -181,7 +182,7 @@ void attend_pairs_back(const PairAttention& pa, const PairPorts& p, const PairRo
   const Attention& a = *pa.a;
   const auto scores_of = [&](const uint16_t* x, const float* columns, float* to) {
     multiply({words_at(x + q.first), pa.q_rows.data(), 1, a.D / 2, columns, a.D / 2, a.S, q.keys, to,
-              a.score_rows.data(), q.rows, false, true});
+              a.score_rows.data(), q.rows, false, true, has_tile_products()});
   };
   float* z = a.drops() ? room.z : room.scores;
   if (q.keys > 0) {
@@ -191,7 +192,7 @@ void attend_pairs_back(const PairAttention& pa, const PairPorts& p, const PairRo
     scores_of(p.dy, room.v_columns, room.z);
     block_score_grads(a, p, room, q);
     multiply({words_at(room.halves), pa.half_rows.data(), 1, ceil_div(q.keys, 2), room.k_rows, a.S / 2, a.D, a.D,
-              room.result, pa.own_rows.data(), q.rows, false, true});
+              room.result, pa.own_rows.data(), q.rows, false, true, has_tile_products()});
     add_transposed(pa, room, q, room.z, p.q + q.first, room.dk);
   } else {
     std::fill_n(room.result, q.rows * a.D, 0.f);

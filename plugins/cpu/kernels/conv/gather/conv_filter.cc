@@ -2,6 +2,8 @@
 
 #include "kernels/conv/direct/conv_groups.h"
 #include "kernels/conv/pooled/conv_pool.h"
+#include "kernels/gemm/matrix_tile.h"
+#include "kernels/movement/transpose.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -9,6 +11,8 @@ namespace {
 
 constexpr int64_t kSourceFloats = 48 * 1024;  // of x with halo: 192 KB, in L2
 constexpr int64_t kPoints = 256;              // x 16 columns of dy: 16 KB, half of L1; x 64 stream from L2
+constexpr int64_t kTileFloats = 256 * 1024;   // of x for tiles: 1 MB
+constexpr int64_t kTilePoints = 512;          // for tiles, which wait for sums in memory
 constexpr int64_t kPartial = 64 * 1024;       // floats of dw up to which each chunk sums its own
 constexpr int64_t kFilterChunks = 12;
 constexpr int64_t kCells = 8;
@@ -27,6 +31,7 @@ void copy_pairs(const uint16_t* low, const uint16_t* high, const Point& size, in
 
 FilterGrad::FilterGrad(const ConvShape& shape, Form form) : s_(shape), form_(form), images_given_(shape.batch) {
   if (form_ == Form::kPairs) s_.batch = ceil_div(s_.batch, 2);
+  tiles_ = form_ == Form::kPairs && has_tile_products();
   for (int d = 0; d < 3; ++d) {
     x_[d] = s_.x[d];
     y_[d] = s_.y[d];
@@ -64,47 +69,58 @@ void FilterGrad::choose_blocks() {
   if (direct_) pixel_ = s_.c;
   const int64_t slab = extent_.product() / extent_[axis_] * pixel_, others = y_.product() / y_[axis_];
   const auto span = [&](int64_t rows) { return (rows - 1) * s_.stride[axis_] + reach[axis_]; };
-  const int64_t fit = (kSourceFloats / slab - reach[axis_]) / s_.stride[axis_] + 1;
-  rows_ = std::clamp<int64_t>(std::min(fit, kPoints / others), 1, y_[axis_]);
+  const int64_t most = tiles_ ? kTileFloats : kSourceFloats, points = tiles_ ? kTilePoints : kPoints;
+  const int64_t fit = (most / slab - reach[axis_]) / s_.stride[axis_] + 1;
+  rows_ = std::clamp<int64_t>(std::min(fit, points / others), 1, y_[axis_]);
   rows_ = ceil_div(y_[axis_], ceil_div(y_[axis_], rows_));
   blocks_ = ceil_div(y_[axis_], rows_);
   extent_[axis_] = span(rows_);
   const int64_t one = extent_.product() * pixel_;
   if (blocks_ == 1) {
-    images_ = std::clamp<int64_t>(std::min(kSourceFloats / one, kPoints / y_.product()), 1, s_.batch);
+    images_ = std::clamp<int64_t>(std::min(most / one, points / y_.product()), 1, s_.batch);
     // Chunks need units to share.
-    images_ = std::min(images_, std::max<int64_t>(1, s_.batch / kFilterChunks));
+    if (!tiles_ || size_ <= kPartial) images_ = std::min(images_, std::max<int64_t>(1, s_.batch / kFilterChunks));
   }
   units_ = blocks_ == 1 ? ceil_div(s_.batch, images_) : s_.batch * blocks_;
   pitch_size_ = direct_ ? x_ : extent_;
   source_ = direct_ ? 0 : images_ * one;
+  if (tiles_) {
+    pixel_ = 1;
+    pitch_size_[2] = round_up(extent_[2], s_.stride[2]);
+    plane_ = round_up(images_ * pitch_size_.product(), 16) + 16;  // off the powers of two
+    source_ = (plane_ + extent_[2]) * s_.c;
+  }
   packed_ = narrow_ > 0 ? 0 : images_ * rows_ * others * kMostColumns;
   map_ = form_ == Form::kPooled ? images_ * rows_ * others * s_.o : 0;
 }
 
+int64_t FilterGrad::place(int64_t i, int64_t j, int64_t k) const {
+  const int64_t line = (i * pitch_size_[1] + j) * pitch_size_[2], stride = s_.stride[2];
+  return (line + (tiles_ ? k % stride * (pitch_size_[2] / stride) + k / stride : k)) * pixel_;
+}
+
 void FilterGrad::lay_out() {
-  const auto at = [&](int64_t i, int64_t j, int64_t k) {
-    return ((i * pitch_size_[1] + j) * pitch_size_[2] + k) * pixel_;
-  };
   const int64_t channels = narrow_ > 0 ? 1 : s_.group_c();
   for (int64_t i = 0; i < s_.k[0]; ++i)
     for (int64_t j = 0; j < s_.k[1]; ++j)
       for (int64_t k = 0; k < s_.k[2]; ++k)
         for (int64_t c = 0; c < channels; ++c) {
           c_rows_.push_back(static_cast<int64_t>(a_rows_.size()) * s_.o);
-          a_rows_.push_back(at(i * s_.dilation[0], j * s_.dilation[1], k * s_.dilation[2]) + c);
+          a_rows_.push_back(place(i * s_.dilation[0], j * s_.dilation[1], k * s_.dilation[2]) +
+                            c * (tiles_ ? plane_ : 1));
         }
   Point in_block = y_;
   in_block[axis_] = rows_;
   for (int64_t n = 0; n < images_; ++n)
     for (int64_t i = 0; i < in_block[0]; ++i)
       for (int64_t j = 0; j < in_block[1]; ++j)
-        runs_.push_back(n * pitch_size_.product() * pixel_ + at(i * s_.stride[0], j * s_.stride[1], 0));
+        runs_.push_back(n * pitch_size_.product() * pixel_ + place(i * s_.stride[0], j * s_.stride[1], 0));
 }
 
 void FilterGrad::list_cells(int64_t splits) {
   cells_.clear();
-  const int64_t rows = static_cast<int64_t>(a_rows_.size()), part = round_up(ceil_div(rows, splits), 6);
+  const int64_t rows = static_cast<int64_t>(a_rows_.size()),
+                part = round_up(ceil_div(rows, splits), tiles_ ? 2 * kTileSide : 6);
   for (int64_t g = 0; g < s_.groups; ++g)
     for (int64_t j = 0, columns; j < s_.group_o(); j += columns) {
       columns = panel_columns(s_.group_o() - j);
@@ -138,7 +154,7 @@ void FilterGrad::chunk(int64_t first_unit, int64_t last_unit, Slice cells, const
     first[axis_] += s.row * s_.stride[axis_];
     const float* const x = static_cast<const float*>(data.x);
     s.x = direct_ ? x + s.image * x_image + ((first[0] * x_[1] + first[1]) * x_[2] + first[2]) * s_.c : data.room;
-    if (!direct_) fill_source(data, s, first);
+    if (!direct_) tiles_ ? turn_source(data, s, first) : fill_source(data, s, first);
     s.dy = form_ == Form::kPlain ? static_cast<const float*>(data.dy) + (s.image * y_.product() + s.row * others) * s_.o
            : form_ == Form::kPooled ? unpool(data, s)
                                     : nullptr;
@@ -161,6 +177,28 @@ void FilterGrad::fill_source(const Data& data, const Stretch& s, const Point& fi
     const int64_t i = 2 * (s.image + n);
     const uint16_t* const low = static_cast<const uint16_t*>(data.x) + i * image;
     copy_pairs(low, i + 1 < images_given_ ? low + image : nullptr, x_, s_.c, first, extent_, pixel_, to);
+  }
+}
+
+// The same for tiles.
+void FilterGrad::turn_source(const Data& data, const Stretch& s, const Point& first) const {
+  const int64_t image = x_.product() * s_.c, stride = s_.stride[2];
+  const int64_t left = std::clamp<int64_t>(-first[2], 0, extent_[2]);
+  const int64_t end = std::clamp<int64_t>(x_[2] - first[2], left, extent_[2]);
+  float* const words = data.room + plane_ * s_.c;
+  std::fill_n(data.room, plane_ * s_.c, 0.0f);
+  for (int64_t n = 0; n < s.images; ++n) {
+    const int64_t i = 2 * (s.image + n);
+    const uint16_t* const low = static_cast<const uint16_t*>(data.x) + i * image;
+    for (int64_t z = std::max<int64_t>(0, -first[0]); z < std::min(extent_[0], x_[0] - first[0]); ++z)
+      for (int64_t y = std::max<int64_t>(0, -first[1]); y < std::min(extent_[1], x_[1] - first[1]); ++y) {
+        const int64_t from = (((first[0] + z) * x_[1] + first[1] + y) * x_[2] + first[2] + left) * s_.c;
+        pair_points(low + from, i + 1 < images_given_ ? low + image + from : nullptr, end - left, s_.c, s_.c, words);
+        float* const line = data.room + n * pitch_size_.product();
+        for (int64_t k = left; k < std::min(left + stride, end); ++k)
+          transpose(words + (k - left) * s_.c, ceil_div(end - k, stride), s_.c, stride * s_.c, line + place(z, y, k),
+                    plane_);
+      }
   }
 }
 
@@ -198,7 +236,8 @@ void FilterGrad::dense(const Data& data, const Stretch& s, Slice cells) const {
   panel.runs = runs_.data();
   panel.n_runs = s.runs;
   panel.run_length = s.length;
-  panel.a_step = s_.stride[2] * pixel_;
+  panel.a_step = tiles_ ? 1 : s_.stride[2] * pixel_;
+  panel.tiles = tiles_;
   panel.accumulate = !s.first;
   panel.w_padded = packs_;
   int64_t last = -1;

@@ -48,6 +48,9 @@ class FilterGrad {
   void fill_source(const Data& data, const Stretch& s, const Point& first) const;
   const float* unpool(const Data& data, const Stretch& s) const;
   void pack(const Data& data, const Stretch& s, const Cell& cell, float* packed) const;
+  void turn_source(const Data& data, const Stretch& s, const Point& first) const;
+  // Where a place of the copy lies, of channel 0.
+  int64_t place(int64_t i, int64_t j, int64_t k) const;
   void dense(const Data& data, const Stretch& s, Slice cells) const;
   void narrow(const Stretch& s, float* dw) const;
 
@@ -57,7 +60,10 @@ class FilterGrad {
   bool direct_ = false;
   int64_t images_given_ = 1;  // of pairs more than there are images of words
   int64_t narrow_ = 0;        // channels of a group, where they are in vectors (conv_groups.h)
-  bool packs_ = true;         // dy into panels: not worth it for a few rows of dw
+  // By tiles (matrix_tile.h): the copy is [c][images][extent.., of which the last axis has every stride-th point together].
+  bool tiles_ = false;
+  int64_t plane_ = 0;  // floats from a channel to the next one
+  bool packs_ = true;  // dy into panels: not worth it for a few rows of dw
   int axis_ = 0;
   Point x_, y_, low_, extent_, pitch_size_;
   int64_t pixel_ = 1;                                     // floats from one point of the copy to the next

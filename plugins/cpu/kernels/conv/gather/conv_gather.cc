@@ -162,6 +162,7 @@ void Gather::lay_out(const GatherPhase& g, Phase* phase) const {
 
 void Gather::cut_pieces(Phase* phase) const {
   const int64_t n = static_cast<int64_t>(phase->runs.size()), length = phase->depth / n;
+  if (p_.tiles) return phase->pieces.push_back({0, n, 0, length, 0});  // they cut by themselves
   const int64_t cuts = ceil_div(length, kPieceDepth), cut = round_up(ceil_div(length, cuts), 8);
   const int64_t fit = std::max<int64_t>(1, kPieceDepth / length), some = ceil_div(n, ceil_div(n, fit));
   for (int64_t r = 0; r < n; r += some)

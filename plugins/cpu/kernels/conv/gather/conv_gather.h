@@ -30,6 +30,7 @@ struct GatherPlan {
   // Source, weights and result are bf16, and from_c counts the source's channels in words of two (pairs.h). Then there is
   // one group and no residual.
   bool pairs = false;
+  bool tiles = false;  // such words are added by tiles (matrix_tile.h)
 };
 
 class Gather {

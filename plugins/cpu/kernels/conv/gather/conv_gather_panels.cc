@@ -38,6 +38,7 @@ void Gather::set_piece(const Phase& phase, const Piece& piece, const Block& b, i
   panel->residual = end && b.residual ? b.residual + column : nullptr;
   panel->act = end ? p_.act : TENON_ACT_NONE;
   panel->pairs = p_.pairs;
+  panel->tiles = p_.tiles;
 }
 
 void Gather::dense(const Phase& phase, const ConvData& d, const Block& b, int64_t points) const {
