@@ -43,7 +43,7 @@ expect 2 '--nostatic_batch' "${preflight[@]}" transformer --tpu v3-8 --nostatic_
 expect 0 '' "${preflight[@]}" reader --param_set tiny --tpu v3-8 --batch 64
 says 'reader on tpu-emulator:v3-8, questions and texts of at most 384 tokens of 8,192: accepted' '387,714 parameters'
 expect 0 '' "${preflight[@]}" gpt --vocab_size 50257 --max_length 1024 --tpu v3-8 --batch 8
-says 'gpt on tpu-emulator:v3-8: ' '124,439,808 parameters'
+says 'gpt on tpu-emulator:v3-8, text, 1024 tokens of 50,257 at a time: ' '124,439,808 parameters'
 expect 0 '' "${preflight[@]}" table --tpu v3-8 --batch 1024
 says 'table on tpu-emulator:v3-8: accepted'
 
