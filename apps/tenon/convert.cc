@@ -1,5 +1,6 @@
 // tenon convert idx | images | translation | summaries | answers | text | table: data to TFRecord files, ahead of training.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "command.h"
@@ -163,6 +164,12 @@ ConvertSummary convert_translation_files(const Flags& flags) {
     expect_ends(*files, {".tsv", ".mo", ".tmx", ".jsonl"}, "pairs");
   const bool dev = !options.dev_source.empty() || !options.dev_pairs.empty();
   if (dev && flags.given("dev_fraction")) throw UsageError{"--dev_fraction and dev files exclude each other"};
+  for (const char* name : {"source_language", "target_language"}) {
+    const std::string& tag = flags.text(name);
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '-'; };
+    if (tag.empty() || !std::all_of(tag.begin(), tag.end(), is_plain))
+      throw UsageError{format("--%s is '%s', expected one like en or pt-BR", name, tag.c_str())};
+  }
   options.source_language = flags.text("source_language"), options.target_language = flags.text("target_language");
   options.dev_fraction = flags.number("dev_fraction");
   read_vocabulary(flags, options);

@@ -75,7 +75,7 @@ expect 2 '--source is missing' "${convert[@]}" --target "$work/new.de" --output 
 expect 2 '--dev_target is missing' "${convert[@]}" "${new[@]}" --dev_source "$work/old.en" --output "$work/no"
 expect 2 '--source has 2 files and --target has 1, expected one for each' \
   "${convert[@]}" --source "$work/new.en,$work/old.en" --target "$work/new.de" --output "$work/no"
-expect 1 "language '../x', expected one like en" "${convert[@]}" "${new[@]}" --target_language ../x --output "$work/no"
+expect 2 "--target_language is '../x', expected one like en" "${convert[@]}" "${new[@]}" --target_language ../x --output "$work/no"
 expect 1 "$work/new.en:1: expected a subtoken between single quotes" "$tenon" convert translation "${new[@]}" --vocab_file "$work/new.en" --output "$work/no"
 expect 2 'expected --source and --target, or --pairs' "${convert[@]}" --output "$work/no"
 expect 2 '--vocab_size and --vocab_file exclude each other' "${convert[@]}" "${new[@]}" --vocab_file v --output "$work/no"
