@@ -1,5 +1,6 @@
 // The table of models and the table of benchmark cases.
 #include "models/models.h"
+#include "models/transformer_layers.h"
 
 namespace tenon::models {
 namespace {
@@ -22,6 +23,7 @@ ExampleInfo resnet_image(const Params& params) {
 ExampleInfo sentence_pairs(const Params&) {
   return {"pairs", {{"max_length", 64}, {"max_target_length", 0}, {"vocab_size", 33708}}};
 }
+Status check_transformer(const Params& params) { return check_sizes(transformer_sizes(params)); }
 ExampleInfo questions(const Params&) {
   return {"answers", {{"max_length", 384}, {"doc_stride", 128}, {"vocab_size", 8192}}};
 }
@@ -136,6 +138,7 @@ std::vector<ModelInfo> make_models() {
                      0.999},
                     {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
                     {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
+          .check = check_transformer,
       },
       {
           .name = "reader",
@@ -157,6 +160,7 @@ std::vector<ModelInfo> make_models() {
                     {"dropout", 0.1, "rate everywhere", 0, 0.999},
                     {"beta_2", 0.997, "of Adam and its kin: decay of the mean square of gradients", 0, 0.999999},
                     {"epsilon", 1e-9, "of Adam and its kin: what is added to the root of that mean", 0, 1}},
+          .check = check_transformer,
       },
       {
           .name = "gpt",

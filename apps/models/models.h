@@ -42,6 +42,7 @@ struct ModelInfo {
   int64_t train_batch_size, train_steps;
   Augmentation augmentation;
   std::vector<ModelFlag> flags;
+  Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
 };
 
 // Those that are trained on data, for `tenon train`.

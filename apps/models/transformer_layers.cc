@@ -30,12 +30,16 @@ Tensor sinusoidal_positions(Graph& graph, int64_t length, int64_t d) {
   return constant(graph, {DType::kF32, {length, d}}, bytes);
 }
 
-TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) : sizes_(sizes) {
+Status check_sizes(const TransformerSizes& sizes) {
   const int64_t d = sizes.hidden;
-  if (d < 2 || d % 2 || sizes.heads < 1 || d % sizes.heads)
-    throw Error(Status(Code::kInvalid, "transformer: the hidden size is " + std::to_string(d) +
-                                           ", expected an even multiple of the " + std::to_string(sizes.heads) +
-                                           " heads"));
+  if (d >= 2 && d % 2 == 0 && sizes.heads >= 1 && d % sizes.heads == 0) return {};
+  return Status(Code::kInvalid, "transformer: the hidden size is " + std::to_string(d) +
+                                    ", expected an even multiple of the " + std::to_string(sizes.heads) + " heads");
+}
+
+TransformerLayers::TransformerLayers(Tensor any, const TransformerSizes& sizes) : sizes_(sizes) {
+  check(check_sizes(sizes));
+  const int64_t d = sizes.hidden;
   const double stddev = sizes.stddev > 0 ? sizes.stddev : 1 / std::sqrt(static_cast<double>(d));
   table_ = variable(any, "embeddings", {sizes.vocabulary, d}, random_normal(0, stddev));
 }

@@ -37,6 +37,9 @@ std::string layer_name(int64_t i);
 // tokens i32[batch, length], a place to the right behind a 0: what was written before each token.
 Tensor shifted(Tensor tokens);
 
+// Whether the hidden size can be shared by the heads.
+Status check_sizes(const TransformerSizes& sizes);
+
 class TransformerLayers {
  public:
   // `any`: a tensor of the graph. Throws Error where the sizes do not fit.

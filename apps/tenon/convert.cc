@@ -1,5 +1,6 @@
 // tenon convert idx | images | translation | summaries | answers | text | table: data to TFRecord files, ahead of training.
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "command.h"
@@ -118,6 +119,27 @@ std::vector<std::string> list_of(const Flags& flags, const char* name) {
   return out;
 }
 
+// One file of translations for each of sentences.
+void expect_both(const Flags& flags, const char* source, const char* target) {
+  const size_t sources = list_of(flags, source).size(), targets = list_of(flags, target).size();
+  if (sources == targets) return;
+  if (sources == 0 || targets == 0)
+    throw UsageError{format("--%s is missing, expected as many files as --%s has", sources ? target : source,
+                            sources ? source : target)};
+  throw UsageError{
+      format("--%s has %zu files and --%s has %zu, expected one for each", source, sources, target, targets)};
+}
+
+void expect_ends(const std::vector<std::string>& files, std::vector<std::string> ends, const char* what) {
+  for (const std::string& file : files) {
+    if (std::any_of(ends.begin(), ends.end(), [&](const std::string& end) { return file.ends_with(end); })) continue;
+    const std::string last = ends.back();
+    ends.pop_back();
+    throw UsageError{format("%s: expected a file of %s whose name ends with %s or %s", file.c_str(), what,
+                            listed(ends).c_str(), last.c_str())};
+  }
+}
+
 // The sizes of a vocabulary that is made, or the one that is there.
 void read_vocabulary(const Flags& flags, ConvertTextOptions& options) {
   options.vocab_file = flags.text("vocab_file");
@@ -134,9 +156,20 @@ ConvertSummary convert_translation_files(const Flags& flags) {
   options.pairs = list_of(flags, "pairs");
   options.dev_source = list_of(flags, "dev_source"), options.dev_target = list_of(flags, "dev_target");
   options.dev_pairs = list_of(flags, "dev_pairs");
-  if (options.source.empty() && options.pairs.empty()) throw UsageError{"expected --source and --target, or --pairs"};
+  if (options.source.empty() && options.target.empty() && options.pairs.empty())
+    throw UsageError{"expected --source and --target, or --pairs"};
+  expect_both(flags, "source", "target");
+  expect_both(flags, "dev_source", "dev_target");
+  for (const auto* files : {&options.pairs, &options.dev_pairs})
+    expect_ends(*files, {".tsv", ".mo", ".tmx", ".jsonl"}, "pairs");
   const bool dev = !options.dev_source.empty() || !options.dev_pairs.empty();
   if (dev && flags.given("dev_fraction")) throw UsageError{"--dev_fraction and dev files exclude each other"};
+  for (const char* name : {"source_language", "target_language"}) {
+    const std::string& tag = flags.text(name);
+    const auto is_plain = [](unsigned char c) { return std::isalnum(c) || c == '-'; };
+    if (tag.empty() || !std::all_of(tag.begin(), tag.end(), is_plain))
+      throw UsageError{format("--%s is '%s', expected one like en or pt-BR", name, tag.c_str())};
+  }
   options.source_language = flags.text("source_language"), options.target_language = flags.text("target_language");
   options.dev_fraction = flags.number("dev_fraction");
   read_vocabulary(flags, options);
@@ -167,9 +200,7 @@ ConvertSummary convert_summary_files(const Flags& flags) {
   flags.required("pairs");
   options.pairs = list_of(flags, "pairs"), options.dev_pairs = list_of(flags, "dev_pairs");
   for (const auto* files : {&options.pairs, &options.dev_pairs})
-    for (const std::string& file : *files)
-      if (!file.ends_with(".tsv") && !file.ends_with(".jsonl"))
-        throw UsageError{file + ": expected a file of documents and summaries whose name ends with .tsv or .jsonl"};
+    expect_ends(*files, {".tsv", ".jsonl"}, "documents and summaries");
   if (!options.dev_pairs.empty() && flags.given("dev_fraction"))
     throw UsageError{"--dev_fraction and dev files exclude each other"};
   options.dev_fraction = flags.number("dev_fraction");
@@ -247,11 +278,13 @@ void declare_table(Flags& flags) {
   flags.text("input", "", "CSV file whose first row names the columns");
   flags.text("label", "", "the column that is to be predicted, of classes");
   flags.text("validation", "", "CSV file for evaluation");
-  flags.number("validation_fraction", d.validation_fraction, "of the rows that are held out where there is none", 1e-6, 0.5);
+  flags.number("validation_fraction", d.validation_fraction, "of the rows that are held out where there is none", 1e-6,
+               0.5);
   flags.text("numbers", "", "columns that have to be of numbers, NAME,NAME..; others are where all their cells are");
   flags.text("categories", "", "columns that are of categories, numbers or not, NAME,NAME..");
   flags.text("ignore", "", "columns that are left out, NAME,NAME..");
-  flags.text("like", "", "directory of a conversion whose columns and classes are taken: rows for the model that has it");
+  flags.text("like", "",
+             "directory of a conversion whose columns and classes are taken: rows for the model that has it");
 }
 
 ConvertSummary convert_table_file(const Flags& flags) {
@@ -284,18 +317,22 @@ const Kind kConversions[] = {
      "translation --source FILE.. --target FILE.. --output DIR [--dev_source FILE.. --dev_target FILE..] [FLAGS]",
      declare_translation,
      convert_translation_files,
-     {"empty", "not_utf8", "too_long", "unequal"}},
+     {"empty", "not_utf8", "nul_byte", "no_tab", "too_long", "unequal"}},
     {"summaries",
      "summaries --pairs FILE.. --output DIR [--dev_pairs FILE..] [FLAGS]",
      declare_summaries,
      convert_summary_files,
-     {"empty", "not_utf8", "too_long"}},
+     {"empty", "not_utf8", "nul_byte", "no_tab", "too_long"}},
     {"answers",
      "answers --train FILE.json.. --output DIR [--dev FILE.json..] [FLAGS]",
      declare_answers,
      convert_answer_files,
      {"empty", "misplaced", "cut"}},
-    {"text", "text --input FILE.. --output DIR [--dev FILE..] [FLAGS]", declare_text, convert_text_files, {"not_utf8"}},
+    {"text",
+     "text --input FILE.. --output DIR [--dev FILE..] [FLAGS]",
+     declare_text,
+     convert_text_files,
+     {"not_utf8", "nul_byte"}},
     {"table",
      "table --input FILE.csv --label COLUMN --output DIR [--validation FILE.csv] [FLAGS]",
      declare_table,
@@ -318,6 +355,7 @@ const Kind* kind_among(const std::vector<std::string>& words) {
 
 void declare_convert(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"device", "verbose"});
+  flags.integer("seed", 0, "of the order of the training records, and of what is held out");
   flags.text("output", "", "directory for the records; made when missing");
   flags.alias("output_dir", "output");
   flags.boolean("overwrite", false, "replace the records that are there already");

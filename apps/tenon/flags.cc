@@ -161,6 +161,7 @@ bool Flags::has(std::string_view name) const {
 const Flags::Flag& Flags::find(std::string_view name) const {
   for (const Flag& f : flags_)
     if (f.name == name) return f;
+  if (const auto it = aliases_.find(name); it != aliases_.end() && has(it->second)) return find(it->second);
   throw Error(Status(Code::kInternal, "no flag of name " + std::string(name)));
 }
 Flags::Flag& Flags::find(std::string_view name) {

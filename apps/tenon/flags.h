@@ -44,7 +44,7 @@ class Flags {
   void leave_out(const std::vector<std::string>& names) { left_out_.insert(names.begin(), names.end()); }
   // In the place of a flag that has the name already, such as a model's where the subcommand has one of its own.
   void add(Flag flag);
-  // Another spelling of a flag.
+  // Another spelling of a flag, on the command line and here.
   void alias(const std::string& name, const std::string& of) { aliases_[name] = of; }
 
   // "--batch_size 32 --json true": those that were given, in the order of the table.
@@ -84,7 +84,7 @@ class Flags {
   Flag& named(const std::string& argument, std::string_view name, bool* negated);
 
   std::vector<Flag> flags_;
-  std::map<std::string, std::string> aliases_;
+  std::map<std::string, std::string, std::less<>> aliases_;
   std::set<std::string, std::less<>> left_out_;
 };
 

@@ -126,7 +126,7 @@ void add_common_flags(Flags& flags) {
   const size_t own = flags.all().size();
   flags.text("device", "auto", "backend to use, NAME or NAME:SPEC");
   flags.integer("threads", 0, "cores to use; 0: all. No result depends on it", 0, 4096);
-  flags.integer("seed", 0, "of initial weights, dropout, order and augmentation");
+  if (!flags.has("seed")) flags.integer("seed", 0, "of initial weights, dropout, order and augmentation");
   flags.boolean("json", false, "one JSON object a line, the last one the result");
   flags.boolean("verbose", false, "say more");
   flags.boolean("help", false, "this text");

@@ -50,6 +50,7 @@ InputOptions ModelRun::places(const char* path_flag, InputOptions o) const {
     throw Error(Status(Code::kUnavailable, "--" + std::string(path.empty() ? "data_dir" : path_flag) +
                                                ": no directory '" + o.data_dir + "'"));
   check(check_conversion(o.data_dir));
+  check_kind(o.data_dir);
   o.split = data_->split(o.training);
   return o;
 }
@@ -62,8 +63,8 @@ Dataset ModelRun::train_data(int64_t batch_size) const { return train_part({.bat
 
 void ModelRun::say_left_out(const Dataset& data, const char* what, const Say& say) const {
   if (data.left_out() > 0)
-    say(format("%s: left out %s, longer than max_length, %ld", what,
-               counted(data.left_out(), "example").c_str(), static_cast<long>(params_.get<int64_t>("max_length"))));
+    say(format("%s: left out %s, longer than max_length, %ld", what, counted(data.left_out(), "example").c_str(),
+               static_cast<long>(params_.get<int64_t>("max_length"))));
 }
 
 Dataset ModelRun::train_part(const InputContext& context) const {
@@ -87,7 +88,7 @@ TrainInput ModelRun::train_input(const Dataset& all) const {
 
 int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
   const int64_t limit =
-      flags_.integer("num_eval_images") > 0 ? std::min(flags_.integer("num_eval_images"), examples) : examples;
+      flags_.integer("num_eval_examples") > 0 ? std::min(flags_.integer("num_eval_examples"), examples) : examples;
   const int64_t wanted = flags_.integer("eval_batch_size");
   if (wanted > limit)
     throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
@@ -107,9 +108,15 @@ int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
 }
 
 EvalSpec ModelRun::eval_spec(const Dataset& data) const {
-  const bool on_tpu = resolve_device(device_of(flags_)).take().kind == "accelerator";
-  const bool drop = flags_.given("eval_drop_remainder") ? flags_.boolean("eval_drop_remainder") : on_tpu;
-  return {.input = data, .examples = flags_.integer("num_eval_images"), .drop_remainder = drop};
+  const ResolvedDevice device = resolve_device(device_of(flags_)).take();
+  const int64_t asked = flags_.integer("num_eval_examples");
+  const int64_t examples = asked > 0 ? std::min(asked, data.size()) : data.size();
+  const bool few = examples < device.replicas, given = flags_.given("eval_drop_remainder");
+  const bool drop = given ? flags_.boolean("eval_drop_remainder") : device.kind == "accelerator" && !few;
+  if (drop && few)
+    throw UsageError{format("--eval_drop_remainder leaves out all of the %s to evaluate: '%s' has %d units",
+                            counted(examples, "example").c_str(), device.device.c_str(), device.replicas)};
+  return {.input = data, .examples = asked, .drop_remainder = drop};
 }
 
 Dataset ModelRun::eval_data(const Say& say, bool in_order) const {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
+#include "data/info_file.h"
 #include "process.h"
 #include "tenon/devices.h"
 #include "tenon/processes.h"
@@ -29,6 +31,44 @@ const DataKind& kind_among(const std::vector<std::string>& words) {
   Params defaults;
   for (const models::ModelFlag& f : model.flags) defaults.set(f.name, f.value);
   return data_kind(model.example(defaults).kind);
+}
+
+// Why nothing says which model is meant: there is none in the place that flags name.
+[[noreturn]] void no_model(const Flags& flags) {
+  for (const char* flag : {"checkpoint", "model_dir"}) {
+    const std::string place = flags.get_or(flag, std::string());
+    if (place.empty()) continue;
+    std::error_code error;
+    const bool exists = std::filesystem::exists(place, error),
+               is_prefix = flag == std::string_view("checkpoint") && !exists;
+    const bool records = !file_in(place, "info.json").empty(), made = !file_in(place, "checkpoint").empty();
+    if (made)
+      throw UsageError{
+          format("--%s: '%s' has checkpoints, and no model.json, which says of what model: expected one of %s", flag,
+                 place.c_str(), listed(model_names()).c_str())};
+    throw Error(Status(Code::kUnavailable,
+                       format("--%s: %s '%s'%s; `tenon train MODEL --data_dir DIR --model_dir DIR` makes one", flag,
+                              is_prefix ? "no model.json beside"
+                              : exists  ? "no model in"
+                                        : "no directory",
+                              place.c_str(),
+                              records  ? ", which has records to train on"
+                              : exists ? ", expected model.json in it"
+                                       : "")));
+  }
+  throw UsageError{"--model_dir is missing"};
+}
+
+// Where the words name no model, that of the record.
+const models::ModelInfo* model_of(const Flags& flags, const std::vector<std::string>& words,
+                                  const std::optional<ModelRecord>& record, Contradiction contradiction) {
+  if (words.empty() && record) return models::find_model(record->model);
+  // Of a place that was named a model is expected, unless one is to be made there; what reads no data needs such a place.
+  const bool named =
+      !flags.get_or("checkpoint", std::string()).empty() || !flags.get_or("model_dir", std::string()).empty();
+  const bool reads = contradiction == Contradiction::kRefuse && flags.has("model_dir");
+  if (words.empty() && reads && (named || !flags.has("data_dir"))) no_model(flags);
+  return models::find_model(only_word(words, "model", model_names()));
 }
 
 // The record of the directory that flags name, or of the checkpoint's.
@@ -114,13 +154,19 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
   if (named) return;
-  for (const char* name :
-       {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
-        "epsilon"})
+  for (const char* name : {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps",
+                           "optimizer", "epsilon"})
     flags.mark_by_model(name);
 }
 
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).shape_flags(flags); }
+
+void add_count_flag(Flags& flags, const std::vector<std::string>& words, const std::string& stem, const char* help) {
+  const DataKind& kind = kind_among(words);
+  const bool images = &kind == &kImages || &kind == &kVectors;
+  flags.integer(stem + (images ? "_images" : "_examples"), 0, help, 0, 1e15);
+  flags.alias(stem + (images ? "_examples" : "_images"), stem + (images ? "_images" : "_examples"));
+}
 
 void add_batch_flags(Flags& flags, const std::vector<std::string>& words) {
   if (const auto add = kind_among(words).batch_flags) add(flags);
@@ -141,10 +187,10 @@ void add_data_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.text("train_data_path", "", "training records elsewhere: a directory, or a pattern of files");
   flags.text("eval_data_path", "", "the same for evaluation");
   flags.integer("eval_batch_size", 0,
-                "examples in a batch of evaluation, rounded down to a multiple of the device's units; 0: min(1024, "
-                "num_eval_images), fewer when images are large",
+                "examples in a batch of evaluation, rounded down to a multiple of the device's units; 0: all, at most "
+                "1024, fewer where an example is large",
                 0, 1 << 24);
-  flags.integer("num_eval_images", 0, "examples to evaluate or to predict, the first ones; 0: all", 0, 1e15);
+  add_count_flag(flags, words, "num_eval", "examples to evaluate or to predict, the first ones; 0: all");
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
   flags.boolean("synthetic", false, "random examples instead of data");
 }
@@ -184,7 +230,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
     : flags_(flags),
       contradiction_(contradiction),
       record_(remembered(flags)),
-      info_(models::find_model(words.empty() && record_ ? record_->model : only_word(words, "model", model_names()))),
+      info_(model_of(flags, words, record_, contradiction)),
       json_(flags.boolean("json")) {
   if (record_ && record_->model != info_->name) {
     if (contradiction_ == Contradiction::kRefuse)
@@ -203,17 +249,35 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, value_of(g));
   // The model's epsilon is that of its own optimizer; others have theirs.
-  if (flags.has("epsilon") && flags.has("optimizer") && !flags.given("epsilon") && flags.text("optimizer") != info_->optimizer &&
-      !has_own_epsilon(*info_))
+  if (flags.has("epsilon") && flags.has("optimizer") && !flags.given("epsilon") &&
+      flags.text("optimizer") != info_->optimizer && !has_own_epsilon(*info_))
     params_.set("epsilon", models::ModelInfo().epsilon);
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
   const models::ExampleInfo example = info_->example(params_);
   kind_ = &data_kind(example.kind);
+  if (!flags.get_or("synthetic", false)) check_kind(flags.get_or("data_dir", std::string()));
   data_ = kind_->open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
   for (const auto& [name, value] : data_->numbers()) params_.set(name, value);
   params_.set("vocabulary", data_->vocabulary());
+  if (info_->check) {
+    if (const Status sizes = info_->check(params_); !sizes.ok()) throw UsageError{sizes.message()};
+  }
+}
+
+// What a directory holds is of the kind that the model takes, where the directory says so.
+void ModelRun::check_kind(const std::string& directory) const {
+  const DataKind* const holds = kind_of_directory(directory);
+  if (!holds || holds == kind_ || (holds == &kImages && kind_ == &kVectors)) return;  // --input says more of those
+  std::vector<std::string> others;
+  for (const models::ModelInfo& m : models::all_models()) {
+    Params defaults;
+    for (const models::ModelFlag& f : m.flags) defaults.set(f.name, f.value);
+    if (m.example(defaults).kind == holds->name) others.push_back(m.name);
+  }
+  throw UsageError{format("%s takes %s, and '%s' holds %s, which %s take%s", info_->name, kind_->what,
+                          directory.c_str(), holds->what, listed(others).c_str(), others.size() == 1 ? "s" : "")};
 }
 
 // What was given, else what the model directory remembers, else the default.

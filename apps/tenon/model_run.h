@@ -27,7 +27,9 @@ void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words);   
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words);       // numbers of an example
 void add_batch_flags(Flags& flags, const std::vector<std::string>& words);       // part of them: of a batch
 void add_train_data_flags(Flags& flags, const std::vector<std::string>& words);  // of what trains
-void add_eval_flags(Flags& flags);                                               // of what evaluates
+// STEM_images, or STEM_examples of a model that takes no images; the other one is the same.
+void add_count_flag(Flags& flags, const std::vector<std::string>& words, const std::string& stem, const char* help);
+void add_eval_flags(Flags& flags);  // of what evaluates
 void add_run_flags(Flags& flags);
 void add_device_flags(Flags& flags);  // part of them
 // "Models:" and a line for each; for --help.
@@ -51,7 +53,8 @@ class ModelRun {
   int64_t train_batch() const;  // examples in a step
   Dataset train_data(int64_t batch_size) const;
   // One line where examples are too long for the model.
-  void say_left_out(const Dataset& data, const char* what, const std::function<void(const std::string& line)>& say) const;
+  void say_left_out(const Dataset& data, const char* what,
+                    const std::function<void(const std::string& line)>& say) const;
   // What is trained on: these data, or where the device has several pipelines a part of them for each.
   TrainInput train_input(const Dataset& all) const;
   using Say = std::function<void(const std::string& line)>;
@@ -61,8 +64,8 @@ class ModelRun {
   Dataset eval_data(const Say& say, bool in_order = false) const;
   // Files that are named one by one, in order, without labels.
   Dataset file_data(const std::vector<std::string>& paths, const Say& say) const;
-  // All that --num_eval_images asks for; on a TPU without the last ones that its cores cannot share, as the original does,
-  // unless --eval_drop_remainder says otherwise.
+  // All that --num_eval_examples asks for; on a TPU without the last ones that its cores cannot share, as the original does,
+  // unless there are fewer than cores, or --eval_drop_remainder says otherwise.
   EvalSpec eval_spec(const Dataset& data) const;
   // Random examples: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
@@ -80,6 +83,7 @@ class ModelRun {
 
  private:
   Params::Value value_of(const Flags::Flag& flag) const;
+  void check_kind(const std::string& directory) const;
   void check_optimizer() const;
   void check_units(const std::string& device) const;
   void try_device() const;  // before the pool has threads

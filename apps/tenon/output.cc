@@ -96,6 +96,10 @@ void print_data(const std::string& line) {
   static const bool terminal = ::isatty(::fileno(standard_output())) == 1;
   put((terminal ? terminal_text(line) : line) + "\n", false);
 }
+void print_prompt(const char* text) {
+  put("", true);
+  if (::isatty(STDERR_FILENO)) std::fputs(text, stderr);
+}
 void draw_line(const std::string& line) { put("\r" + terminal_text(line) + "\033[K", true); }
 
 size_t terminal_columns() {

@@ -43,6 +43,8 @@ void print_line(const std::string& line);  // one line, whatever is in it
 void print_text(std::string_view text);    // with its line breaks
 // A line of data for other programs: escaped on a terminal, elsewhere just as it is.
 void print_data(const std::string& line);
+// Before a person's next line: shows what was printed, then, on standard error where that is a terminal too, `text`.
+void print_prompt(const char* text);
 // What is redrawn on a terminal in place of the line before; the last one is ended by print_line("").
 void draw_line(const std::string& line);
 // How wide the terminal behind standard output is; 80 where it does not say.

@@ -66,7 +66,7 @@ class Prediction {
       throw UsageError{format("the model %s tells no classes; `tenon translate` and `tenon answer` use models of text",
                               model_.info().name)};
     if (images_.empty()) return;
-    for (const char* other : {"eval_data_path", "num_eval_images", "synthetic"})
+    for (const char* other : {"eval_data_path", "num_eval_examples", "synthetic"})
       if (flags.given(other)) throw UsageError{format("--%s and images to predict exclude each other", other)};
     // Without a record it says how large images are and what the classes are called.
     if (flags.given("data_dir") && model_.remembers())
@@ -89,7 +89,7 @@ class Prediction {
       ++rows_;
       return output.line(csv ? csv_row(i, values) : json_row(i, values));
     };
-    check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_images")));
+    check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_examples")));
     check(estimator.close());
     if (csv && rows_ == 0) check(output.line(header()));
     output.close();

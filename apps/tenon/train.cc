@@ -19,7 +19,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_train_data_flags(flags, words);
   add_eval_flags(flags);
   add_run_flags(flags);
-  flags.integer("num_train_images", 0, "examples in an epoch, for the log; 0: as many as there are", 0, 1e15);
+  add_count_flag(flags, words, "num_train", "examples in an epoch, for the log; 0: as many as there are");
   flags.integer("steps_between_evals", 1000, "steps after which it evaluates", 1, 1e15);
   flags.boolean("evaluate", true, "evaluate; --noevaluate only trains");
   flags.integer("save_checkpoints_steps", 0, "steps between checkpoints; 0: by time", 0, 1e15);
@@ -155,15 +155,15 @@ class Training {
 
   // As the original's log: total epochs, the current step.
   void announce(const Dataset& train) {
-    const int64_t images = flags_.integer("num_train_images") > 0 ? flags_.integer("num_train_images") : train.size();
-    const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(images);
+    const int64_t said = flags_.integer("num_train_examples"), examples = said > 0 ? said : train.size();
+    const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(examples);
     const int64_t step = estimator_.global_step().take();
     if (!flags_.boolean("json")) {
       print_line(
           format("%s: %s parameters, %s of them trained; training to step %ld, %.2f epochs of %s examples; current "
                  "step %ld",
                  model_.info().name, with_commas(parameters_.total).c_str(), with_commas(parameters_.trainable).c_str(),
-                 static_cast<long>(steps_), epochs, with_commas(images).c_str(), static_cast<long>(step)));
+                 static_cast<long>(steps_), epochs, with_commas(examples).c_str(), static_cast<long>(step)));
       if (flags_.text("model_dir").empty()) print_line("nothing of this training is kept: there is no --model_dir");
       return;
     }
@@ -175,7 +175,7 @@ class Training {
                    .add("train_steps", steps_)
                    .add("kept", !flags_.text("model_dir").empty())
                    .add("epochs", epochs)
-                   .add("examples", images)
+                   .add("examples", examples)
                    .str());
   }
 

@@ -36,7 +36,7 @@ data=$work/data.1
 [ "$(contents "$data")" = "$(contents "$work/data.4")" ] || complain 'one thread and four give other bytes'
 expected='info.json train-00001-of-00003 train-00002-of-00003 train-00003-of-00003 validation-00001-of-00001 vocab.answers.200'
 [ "$(cd "$data" && echo *)" = "$expected" ] || complain "files: $(cd "$data" && echo *)"
-grep -q '"max_length": 48, "doc_stride": 128, "train": {"records": 600, "shards": 3}, "validation": {"records": 40,' "$data/info.json" ||
+grep -q '"max_length": 48, "doc_stride": 128, "train": {"records": 600, "shards": 3}, "dev": {"records": 40,' "$data/info.json" ||
   complain "info.json: $(cat "$data/info.json")"
 expect 0 '' "${convert[@]}" --train "$work/train.json" --output "$work/held"
 [ "$(sed -n 's/.*"train": {"records": \([0-9]*\).*/\1/p' "$work/held/info.json")" -lt 600 ] || complain 'nothing was held out'

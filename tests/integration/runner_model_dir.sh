@@ -50,7 +50,26 @@ expect 1 "'dense/kernel'" "$tenon" train mlp "${there[@]}" --hidden 17 --train_b
 [ "$(cksum <"$wide/model.json")" = "$kept" ] || complain 'training that failed changed model.json'
 expect 0 '' "$tenon" train "${there[@]}" --dropout 0.5 --train_batch_size 16 --train_steps 64  # given flags win in training
 grep -qF '"dropout": 0.5' "$wide/model.json" || complain 'a flag that was given to train is not remembered'
-expect 2 'expected one model' "$tenon" evaluate --data_dir "$data" --model_dir "$work/none"
+expect 1 "--model_dir: no directory '$work/none'" "$tenon" evaluate --data_dir "$data" --model_dir "$work/none"
+expect 1 "--model_dir: no model in '$data', which has records" "$tenon" evaluate --data_dir "$data" --model_dir "$data"
+for command in translate summarize generate 'answer --question q --context c'; do
+  expect 1 "--model_dir: no directory '$work/none'" "$tenon" $command --model_dir "$work/none"
+  expect 1 "--model_dir: no model in '$data', which has records" "$tenon" $command --model_dir "$data"
+  expect 1 "--model_dir: no model in '$work', expected model.json in it" "$tenon" $command --model_dir "$work"
+  expect 2 '--model_dir is missing' "$tenon" $command
+done
+
+echo '# data of another kind'
+expect 2 "gpt takes text, and '$data' holds images, which mlp, fashion, flowers, resnet take" "$tenon" train gpt --data_dir "$data"
+holds=(text 'pairs of sentences' 'questions about texts' 'rows of a table')
+kinds=(text pairs answers table) takers=(gpt transformer reader table)
+for i in 0 1 2 3; do
+  mkdir -p "$work/${kinds[i]}" && echo "{\"kind\": \"${kinds[i]}\"}" >"$work/${kinds[i]}/info.json"
+  for model in mlp fashion resnet table transformer reader gpt; do
+    [ $model = ${takers[i]} ] ||
+      expect 2 ", and '$work/${kinds[i]}' holds ${holds[i]}, which ${takers[i]} takes" "$tenon" train $model --data_dir "$work/${kinds[i]}"
+  done
+done
 mkdir "$work/broken"
 says() { # TEXT WHAT MODEL.JSON: that evaluate says of such a file
   printf '%s' "$3" >"$work/broken/model.json"

@@ -32,7 +32,7 @@ says '25,636,712 parameters' 'cost ' 'at 8 an hour'
 
 echo '# models of text'
 expect 0 '' "${preflight[@]}" transformer --param_set base --tpu v3-8 --batch_size 6144 --static_batch
-says 'transformer on tpu-emulator:v3-8: accepted' 'batch 96, 12 a core' '61,362,176 parameters'
+says 'transformer on tpu-emulator:v3-8, pairs of at most 64 tokens of 33,708: accepted' 'batch 96, 12 a core' '61,362,176 parameters'
 expect 0 '' "${preflight[@]}" transformer --param_set big --tpu v3-8 --train_batch_size 96 --json
 says '"verdict": "accepted"' '210804736'
 expect 2 '--batch_size is 16 tokens, expected at least --max_length, 64' "${preflight[@]}" transformer --tpu v3-8 --batch_size 16
@@ -41,9 +41,9 @@ expect 2 '--batch_size, in tokens, and --train_batch_size, in examples, exclude 
 expect 2 '--batch_size and --sweep' "${preflight[@]}" transformer --tpu v3-8 --batch_size 6144 --sweep batch=64
 expect 2 '--nostatic_batch' "${preflight[@]}" transformer --tpu v3-8 --nostatic_batch
 expect 0 '' "${preflight[@]}" reader --param_set tiny --tpu v3-8 --batch 64
-says 'reader on tpu-emulator:v3-8: accepted' '387,714 parameters'
+says 'reader on tpu-emulator:v3-8, questions and texts of at most 384 tokens of 8,192: accepted' '387,714 parameters'
 expect 0 '' "${preflight[@]}" gpt --vocab_size 50257 --max_length 1024 --tpu v3-8 --batch 8
-says 'gpt on tpu-emulator:v3-8: ' '124,439,808 parameters'
+says 'gpt on tpu-emulator:v3-8, text, 1024 tokens of 50,257 at a time: ' '124,439,808 parameters'
 expect 0 '' "${preflight[@]}" table --tpu v3-8 --batch 1024
 says 'table on tpu-emulator:v3-8: accepted'
 

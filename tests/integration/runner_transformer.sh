@@ -39,6 +39,15 @@ done
 paste "$work"/losses.* | awk '$1 != $3 || ($2 - $4) ^ 2 > (1e-4 * $2) ^ 2 { exit 1 } END { exit NR >= 5 ? 0 : 1 }' ||
   complain "losses of a slice: $(paste "$work"/losses.*)"
 
+echo '# fewer examples to evaluate than units: all are evaluated'
+for device in cpu tpu-emulator:v3-8,dots=f32; do
+  "${train[@]}" --device "$device" --static_batch --batch_size 512 --dropout 0 --train_steps 2 --steps_between_evals 1 --num_eval_examples 5 \
+    >"$work/out" 2>"$work/err" || complain "evaluating 5 examples on $device: $(cat "$work/err")"
+  [ "$(grep -c '"event": "evaluation".*"examples": 5,' "$work/out")" -eq 2 ] || complain "evaluations on $device: $(cat "$work/out")"
+  result accuracy_top5 >"$work/few.${device%%:*}"
+done
+cmp -s "$work/few.cpu" "$work/few.tpu-emulator" || complain "5 examples on 8 units: $(cat "$work"/few.*)"
+
 echo '# by length, in one go and in two, with BLEU of each evaluation'
 bleu=(--bleu_source "$work/dev.en" --bleu_ref "$work/dev.de" --steps_between_evals 60)
 expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/whole" "${bleu[@]}"
@@ -63,6 +72,16 @@ for how in '--padded_decode --decode_max_length 64' '--decode_batch_size 5'; do
 done
 "$tenon" translate --model_dir "$work/whole" --device cpu <"$work/dev.en" >"$work/other" || complain 'from standard input'
 cmp -s "$work/out.cpu" "$work/other" || complain 'translations of standard input are others'
+printf '\357\273\277%s' "$(cat "$work/dev.en")" | sed 's/$/\r/' >"$work/marked"
+"$tenon" translate --model_dir "$work/whole" --device cpu <"$work/marked" >"$work/other" || complain 'from standard input with a byte order mark'
+cmp -s "$work/out.cpu" "$work/other" || complain 'translations with a byte order mark and CRLF are others'
+: >"$work/empty"
+expect 0 '' "$tenon" translate --model_dir "$work/whole" --device cpu --file "$work/empty" --output "$work/other"
+[ "$(cat "$work/out")" = '0 lines, nothing to translate' ] || complain "no lines: $(cat "$work/out")"
+if command -v python3 >/dev/null; then
+  python3 "$(dirname "$0")/translate_on_terminal.py" "$tenon" translate --model_dir "$work/whole" --device cpu >"$work/out" 2>&1 ||
+    complain "on a terminal: $(cat "$work/out")"
+fi
 printf 'The number is 7.\n\nThe number is 7.\n' >"$work/three"
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/three" --json --beam_size 1 --device cpu
 [ "$(grep -c '"translation": ""' "$work/out")" -eq 1 ] && [ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"
@@ -79,18 +98,20 @@ printf 'It is 7.\n\377\n' | expect 1 'line 2: ' "$tenon" translate --model_dir "
 { echo 'The number is 7.' && printf 'number %.0s' $(seq 1100) && echo; } >"$work/long"
 "$tenon" translate --model_dir "$work/whole" --file "$work/long" --beam_size 1 --extra_decode_length 1 --device cpu >"$work/out" 2>"$work/err" ||
   complain "a long line: $(cat "$work/err")"
-grep -qE "^tenon translate: $work/long:2: [0-9]+ tokens, cut to 1023$|$work/long:2: [0-9]+ tokens, cut to 1023$" "$work/err" || complain "a long line: $(cat "$work/err")"
+grep -qE "^tenon translate: $work/long:2: [0-9]+ tokens, cut to 1023, the most that are read$|$work/long:2: [0-9]+ tokens, cut to 1023, the most that are read$" "$work/err" || complain "a long line: $(cat "$work/err")"
 [ ! -e "$work/none" ] || complain 'an error left an output'
 expect 1 "cannot read '$work/none'" "$tenon" translate --model_dir "$work/whole" --file "$work/none"
 expect 2 '--top_k needs a --temperature' "${translate[@]}" "$work/none" --top_k 3
 expect 2 '--decode_max_length needs --padded_decode' "${translate[@]}" "$work/none" --decode_max_length 9
-expect 1 'a temperature is for beam_size 1' "${translate[@]}" "$work/none" --temperature 1
+expect 2 '--temperature draws one text, expected --beam_size 1, found 4' "${translate[@]}" "$work/none" --temperature 1
+expect 2 '--alpha does nothing with --beam_size 1' "${translate[@]}" "$work/none" --beam_size 1 --alpha 1
+expect 2 '--seed is of what is drawn' "${translate[@]}" "$work/none" --seed 1
 expect 0 '' "$tenon" convert translation --source "$work/dev.en" --target "$work/dev.de" \
   --dev_source "$work/dev.en" --dev_target "$work/dev.de" --vocab_size 100 --output "$work/small"
 small=$work/$(cd "$work" && echo small/vocab.*) found="$(wc -l <"$work"/small/vocab.*) subtokens"
 expect 2 "$small has $found, expected" "${translate[@]}" "$work/none" --vocab_file "$small"
 expect 2 "$small has $found, expected" "${train[@]}" --vocab_file "$small" --train_steps 1
-expect 1 'the hidden size is 36, expected an even multiple of the 5 heads' \
+expect 2 'the hidden size is 36, expected an even multiple of the 5 heads' \
   "${train[@]}" --hidden_size 36 --num_heads 5 --filter_size 8 --train_steps 1 --model_dir "$work/none"
 expect 2 '--bleu_source and --bleu_ref need each other' "${train[@]}" --bleu_source "$work/dev.en" --model_dir "$work/none"
 expect 2 '--bleu_source has 24 lines and --bleu_ref 3' "${train[@]}" --bleu_source "$work/dev.en" --bleu_ref "$work/three" --model_dir "$work/none"

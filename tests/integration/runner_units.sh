@@ -44,7 +44,7 @@ rounded 42 40 40 '2 examples' train --num_eval_images 42 --eval_drop_remainder -
 # Fewer examples than units.
 expect 0 '' "$tenon" evaluate fashion "${units[@]}" --model_dir "$work/model" --num_eval_images 5 --json
 [ "$(result examples)" = 5 ] || complain "examples $(result examples), expected 5"
-expect 1 'evaluation: the input has fewer than 8 examples, one for each unit' \
+expect 2 "--eval_drop_remainder leaves out all of the 5 examples to evaluate: 'cpu:units=8' has 8 units" \
   "$tenon" evaluate fashion "${units[@]}" --model_dir "$work/model" --num_eval_images 5 --eval_drop_remainder
 expect 0 '' "$tenon" predict fashion "${units[@]}" --model_dir "$work/model" --num_eval_images 5 \
   --output "$work/rows.csv" --json

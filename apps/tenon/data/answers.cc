@@ -71,6 +71,7 @@ class AnswerData : public TokenData {
 
 const DataKind kAnswers{
     .name = "answers",
+    .what = "questions about texts",
     .shape_flags =
         [](Flags& flags) {
           flags.integer("max_length", 0,

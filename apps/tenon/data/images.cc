@@ -74,6 +74,7 @@ class ImageData : public ModelData {
 
 const DataKind kImages{
     .name = "images",
+    .what = "images",
     .shape_flags =
         [](Flags& flags) {
           flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);

@@ -1,5 +1,6 @@
 #include "data/model_data.h"
 
+#include "data/info_file.h"
 #include "output.h"
 
 namespace tenon::runner {
@@ -13,6 +14,15 @@ const DataKind& data_kind(const std::string& name) {
   for (const DataKind* kind : kKinds)
     if (name == kind->name) return *kind;
   throw Error(Status(Code::kInternal, "no kind of data '" + name + "'"));
+}
+
+const DataKind* kind_of_directory(const std::string& directory) {
+  const InfoFile info(directory);
+  const std::string name = info.text("kind");
+  if (name.empty()) return info.number("classes", 0) > 0 ? &kImages : nullptr;
+  for (const DataKind* kind : kKinds)
+    if (name == kind->name) return kind;
+  return nullptr;
 }
 
 int64_t DataContext::chosen(const std::string& name, int64_t value) const {

@@ -67,14 +67,18 @@ class ModelData {
 
 struct DataKind {
   const char* name;
+  const char* what;                   // "pairs of sentences"
   void (*shape_flags)(Flags& flags);  // numbers of an example
   void (*train_flags)(Flags& flags);  // of training alone
   std::unique_ptr<ModelData> (*open)(const DataContext& context);
-  void (*batch_flags)(Flags& flags) = nullptr;  // of a batch that trains, beside --train_batch_size; none: there are none
+  void (*batch_flags)(Flags& flags) =
+      nullptr;  // of a batch that trains, beside --train_batch_size; none: there are none
 };
 extern const DataKind kAnswers, kImages, kPairs, kTable, kText, kVectors;
 
 // REQUIRED: there is one.
 const DataKind& data_kind(const std::string& name);
+// That of the records in a directory, as its info.json says; nullptr where it says none.
+const DataKind* kind_of_directory(const std::string& directory);
 
 }  // namespace tenon::runner

@@ -155,6 +155,7 @@ Status copy_tokens(const Example& example, const char* name, int64_t vocabulary,
 
 const DataKind kPairs{
     .name = "pairs",
+    .what = "pairs of sentences",
     .shape_flags =
         [](Flags& flags) {
           flags.integer("max_length", 0, "tokens of a sentence, the end's among them; 0: as the data or the model say",

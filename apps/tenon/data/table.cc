@@ -13,7 +13,8 @@ namespace tenon::runner {
 namespace {
 
 Status wrong_values(const char* name, size_t expected, const Feature* found) {
-  return Status(Code::kInvalid, format("%s: expected %zu values, found %zu", name, expected, found ? found->size() : 0));
+  return Status(Code::kInvalid,
+                format("%s: expected %zu values, found %zu", name, expected, found ? found->size() : 0));
 }
 
 class TableData : public ModelData {
@@ -53,7 +54,8 @@ class TableData : public ModelData {
     return out;
   }
   std::map<std::string, int64_t> numbers() const override {
-    return {{"num_numbers", numbers_}, {"num_categories", categories_}, {"num_places", places_}, {"num_classes", classes_}};
+    return {
+        {"num_numbers", numbers_}, {"num_categories", categories_}, {"num_places", places_}, {"num_classes", classes_}};
   }
   std::string text() const override {
     return format("rows of %ld numbers and %ld categories, %ld classes", static_cast<long>(numbers_),
@@ -131,6 +133,7 @@ class TableData : public ModelData {
 
 const DataKind kTable{
     .name = "table",
+    .what = "rows of a table",
     .shape_flags = [](Flags&) {},
     .train_flags = [](Flags&) {},
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<TableData>(c); },

@@ -49,6 +49,7 @@ class TextData : public TokenData {
 
 const DataKind kText{
     .name = "text",
+    .what = "text",
     .shape_flags =
         [](Flags& flags) {
           flags.integer("max_length", 0, "tokens that the model sees at a time; 0: as the data or the model say", 0,

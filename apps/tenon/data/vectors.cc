@@ -49,6 +49,7 @@ class VectorData : public ModelData {
 
 const DataKind kVectors{
     .name = "vectors",
+    .what = "vectors",
     .shape_flags = [](Flags& flags) { kImages.shape_flags(flags); },
     .train_flags = [](Flags& flags) { kImages.train_flags(flags); },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<VectorData>(c); },

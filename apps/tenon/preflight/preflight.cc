@@ -25,7 +25,8 @@ void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("iterations_per_loop", 100, "steps in one call of the device", 1, 1e5);
   flags.boolean("bounded_batch", false,
                 "predict a program for all batches of up to that size too, beside the static one");
-  flags.boolean("soft_placement", false, "run ops that the machine lacks on cpu.so; says which, and what crosses in a step");
+  flags.boolean("soft_placement", false,
+                "run ops that the machine lacks on cpu.so; says which, and what crosses in a step");
   add_model_flags(flags, words);
   add_training_flags(flags, words);
   flags.text("data_dir", "", "take shapes and classes of these records, which are not read");
@@ -62,6 +63,12 @@ int refuse(const Preflight& found) {
   return 1;
 }
 
+// Of text what the lengths are, which flags, data or the model say.
+std::string title_of(const ModelRun& model, const Preflighter& machine) {
+  const bool has_length = model.data().numbers().contains("max_length");
+  return std::string(model.info().name) + " on " + machine.device() + (has_length ? ", " + model.data().text() : "");
+}
+
 int run_one(const Flags& flags, const ModelRun& model, const Preflighter& machine, const PlannedRun& run) {
   const int64_t batch = model.train_batch();
   BothForms found{preflight_batch(flags, model, machine, batch)};
@@ -69,7 +76,7 @@ int run_one(const Flags& flags, const ModelRun& model, const Preflighter& machin
   if (flags.boolean("json"))
     print_preflight_json(model.info().name, machine.device(), found, run);
   else
-    print_preflight(std::string(model.info().name) + " on " + machine.device(), found, run);
+    print_preflight(title_of(model, machine), found, run);
   if (found.fixed.verdict != Verdict::kAccepted) return refuse(found.fixed);
   return found.bounded && found.bounded->verdict != Verdict::kAccepted ? refuse(*found.bounded) : 0;
 }

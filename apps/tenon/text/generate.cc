@@ -23,6 +23,7 @@ void declare_generate(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("num_samples", 1, "texts for each prompt", 1, 1 << 12);
   flags.number("temperature", 0.8, "how freely tokens are drawn; 0: the most probable each time", 0, 100);
   flags.integer("top_k", 0, "draw among so many most probable tokens; 0: all", 0, 1 << 24);
+  flags.integer("seed", 0, "of what is drawn");
   flags.number("top_p", 0.95, "draw among the most probable tokens that have this probability together", 1e-6, 1);
   add_device_flags(flags);
 }
@@ -30,7 +31,7 @@ void declare_generate(Flags& flags, const std::vector<std::string>& words) {
 DecodeOptions search_of(const Flags& flags, int64_t length) {
   const bool draws = flags.number("temperature") > 0;
   if (!draws)
-    for (const char* name : {"top_k", "top_p", "num_samples"})
+    for (const char* name : {"top_k", "top_p", "num_samples", "seed"})
       if (flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
   return {.max_length = length,
           .eos = flags.boolean("one_line") ? Subtokenizer::kEos : Subtokenizer::kPad,
@@ -130,7 +131,8 @@ int run_generate(const Flags& flags, const std::vector<std::string>& words) {
     for (size_t i = at; i < std::min(at + kAtATime, count); ++i) some.push_back(prompts[i / samples]);
     const std::vector<std::string> texts = generator.texts(some);
     for (size_t i = 0; i < texts.size(); ++i)
-      print_data(flags.boolean("json") ? Json("text").add("prompt", some[i].text).add("text", texts[i]).str() : texts[i]);
+      print_data(flags.boolean("json") ? Json("text").add("prompt", some[i].text).add("text", texts[i]).str()
+                                       : texts[i]);
   }
   return 0;
 }

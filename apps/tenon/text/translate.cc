@@ -1,11 +1,14 @@
 // tenon translate, tenon summarize: lines of text in one language to lines in another, documents to summaries, by a model that `tenon
 // train transformer` made.
+#include <poll.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <fstream>
-#include <iostream>
 #include <optional>
+#include <utility>
 
 #include "data/pairs.h"
 #include "model_run.h"
@@ -17,7 +20,8 @@
 namespace tenon::runner {
 namespace {
 
-constexpr int64_t kMostTokens = 1024;  // of a line
+constexpr int64_t kMostTokens =
+    1024;  // of a line, its end's among them: what attention keeps of it grows with the square
 
 void declare_model_and_search(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
@@ -25,16 +29,19 @@ void declare_model_and_search(Flags& flags, const std::vector<std::string>& word
   flags.text("checkpoint", "", "prefix of another checkpoint");
   flags.text("vocab_file", "", "subtoken vocabulary; empty: that of the model directory");
   flags.integer("beam_size", 4, "texts that are followed; 1: the most probable token each time", 1, 64);
-  flags.number("alpha", 0.6, "how much longer texts are preferred", 0, 10);
+  flags.number("alpha", 0.6, "with more beams than one: how much longer texts are preferred", 0, 10);
   flags.integer("decode_batch_size", 32, "lines at a time", 1, 1 << 14);
   flags.number("temperature", 0, "with --beam_size 1: draw tokens, above 1 more freely; 0: the most probable", 0, 100);
+  flags.integer("seed", 0, "of what is drawn");
   flags.integer("top_k", 0, "draw among so many most probable tokens; 0: all", 0, 1 << 24);
   flags.number("top_p", 1, "draw among the most probable tokens that have this probability together", 1e-6, 1);
   add_device_flags(flags);
 }
 
 void declare_translate(Flags& flags, const std::vector<std::string>& words) {
-  flags.text("file", "", "text to translate, a sentence a line; empty: standard input");
+  flags.text("file", "",
+             format("text to translate, a sentence a line, of which the first %ld tokens count; empty: standard input",
+                    static_cast<long>(kMostTokens - 1)));
   flags.text("output", "", "file for the translations; empty: standard output");
   flags.integer("extra_decode_length", 50, "tokens that a translation may have more than its sentence", 1, 1 << 16);
   flags.boolean("padded_decode", false, "one program for all sentences, of --decode_max_length tokens each");
@@ -67,24 +74,73 @@ void set_lengths(const Flags& flags, const Params& params, TranslatorOptions& op
   options.padded_length = padded ? flags.integer("decode_max_length") : 0;
 }
 
+// Flags that contradict each other, or would do nothing.
+void check_search(const Flags& flags) {
+  const int64_t beams = flags.integer("beam_size");
+  const bool draws = flags.number("temperature") > 0;
+  for (const char* name : {"top_k", "top_p"})
+    if (!draws && flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
+  if (draws && beams > 1)
+    throw UsageError{
+        format("--temperature draws one text, expected --beam_size 1, found %ld", static_cast<long>(beams))};
+  if (!draws && flags.given("seed"))
+    throw UsageError{"--seed is of what is drawn, which needs a --temperature above 0"};
+  if (beams == 1 && flags.given("alpha")) throw UsageError{"--alpha does nothing with --beam_size 1"};
+}
+
 TranslatorOptions options_of(const Flags& flags, const Params& params) {
-  if (flags.number("temperature") == 0)
-    for (const char* name : {"top_k", "top_p"})
-      if (flags.given(name)) throw UsageError{format("--%s needs a --temperature above 0", name)};
-  TranslatorOptions options{
-      .device = device_of(flags),
-      .strategy = strategy_options(flags, params),
-      .vocabulary = vocabulary_path(flags),
-      .source = flags.text("file"),
-      .search = {.beam_size = flags.integer("beam_size"),
-                 .alpha = flags.number("alpha"),
-                 .temperature = flags.number("temperature"),
-                 .top_k = flags.integer("top_k"),
-                 .top_p = flags.number("top_p")},
-      .batch = flags.integer("decode_batch_size")};
+  check_search(flags);
+  TranslatorOptions options{.device = device_of(flags),
+                            .strategy = strategy_options(flags, params),
+                            .vocabulary = vocabulary_path(flags),
+                            .source = flags.text("file"),
+                            .search = {.beam_size = flags.integer("beam_size"),
+                                       .alpha = flags.number("alpha"),
+                                       .temperature = flags.number("temperature"),
+                                       .top_k = flags.integer("top_k"),
+                                       .top_p = flags.number("top_p")},
+                            .batch = flags.integer("decode_batch_size")};
   set_lengths(flags, params, options);
   return options;
 }
+
+// Lines of standard input. Who waits for the next one can still be interrupted.
+class StandardInput {
+ public:
+  bool next(std::string& line) {
+    for (size_t seen = begin_;;) {
+      const size_t end = buffer_.find('\n', seen);
+      if (end == std::string::npos && !ended_) {
+        seen = std::exchange(begin_, 0);
+        buffer_.erase(0, seen);
+        seen = buffer_.size();
+        fill();
+        continue;
+      }
+      if (begin_ == buffer_.size()) return false;
+      line = buffer_.substr(begin_, end == std::string::npos ? end : end - begin_);
+      begin_ = end == std::string::npos ? buffer_.size() : end + 1;
+      return true;
+    }
+  }
+
+ private:
+  void fill() {
+    char bytes[1 << 14];
+    pollfd waits{STDIN_FILENO, POLLIN, 0};
+    while (::poll(&waits, 1, 200) <= 0)
+      if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
+    const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof bytes);
+    if (got < 0 && errno != EINTR && errno != EAGAIN)
+      throw Error(Status(Code::kUnavailable, std::string("cannot read standard input: ") + std::strerror(errno)));
+    ended_ = got == 0;
+    if (got > 0) buffer_.append(bytes, static_cast<size_t>(got));
+  }
+
+  std::string buffer_;
+  size_t begin_ = 0;  // of what was not given yet
+  bool ended_ = false;
+};
 
 // Where lines come from.
 class Source {
@@ -97,15 +153,29 @@ class Source {
   // A person waits for each line.
   bool is_terminal() const { return terminal_; }
   bool next(std::string& line) {
-    if (!std::getline(file_ ? *file_ : std::cin, line)) return false;
+    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+    if (terminal_) print_prompt("> ");
+    if (!(file_ ? static_cast<bool>(std::getline(*file_, line)) : input_.next(line))) {
+      if (terminal_) print_prompt("\n");
+      return false;
+    }
+    if (std::exchange(first_, false) && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     if (line.ends_with('\r')) line.pop_back();
     return true;
   }
 
  private:
   std::optional<std::ifstream> file_;
-  bool terminal_;
+  StandardInput input_;
+  bool terminal_, first_ = true;
 };
+
+// What a person wrote that is no text is said, and asked for again.
+bool is_text(const Translator& translator, const Sentence& line) {
+  const Status status = translator.check_text(line);
+  if (!status.ok()) print_error(status.message());
+  return status.ok();
+}
 
 int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
@@ -126,7 +196,10 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   std::vector<Sentence> lines;
   for (bool more = true; more;) {
     lines.clear();
-    for (std::string text; lines.size() < most && (more = source.next(text));) lines.push_back({.source = text, .line = ++read});
+    for (std::string text; lines.size() < most && (more = source.next(text));) {
+      lines.push_back({.source = text, .line = ++read});
+      if (source.is_terminal() && !is_text(translator, lines.back())) lines.pop_back();
+    }
     translator.translate(lines);
     for (const Sentence& line : lines) {
       ++number;
@@ -142,10 +215,13 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
       else
         print_data(text);
     }
+    if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
   }
   if (output) check(output->commit());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  if (output && !json)
+  if (output && !json && translator.tokens() == 0)
+    print_line(counted(number, "line") + ", nothing to " + (summarizes(flags) ? "summarize" : "translate"));
+  else if (output && !json)
     print_line(format("%s, %s tokens in %s: %s tokens/s", counted(number, "line").c_str(),
                       with_commas(translator.tokens()).c_str(), duration_text(seconds).c_str(),
                       rate_text(static_cast<double>(translator.tokens()) / seconds).c_str()));

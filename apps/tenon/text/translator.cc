@@ -43,17 +43,22 @@ void Translator::translate(std::vector<Sentence>& lines) {
   }
 }
 
-std::string Translator::where(const Sentence& line) const {
-  return place_of_line(options_.source, line.line);
+std::string Translator::where(const Sentence& line) const { return place_of_line(options_.source, line.line); }
+
+Status Translator::check_text(const Sentence& line) const {
+  std::vector<int32_t> ids;
+  const Status encoded = words_.encode(line.source, ids);
+  return encoded.ok() ? encoded : Status(encoded.code(), where(line) + encoded.message());
 }
 
 void Translator::encode(Sentence& line) const {
+  check(check_text(line));
   line.ids.clear();
-  if (const Status encoded = words_.encode(line.source, line.ids); !encoded.ok())
-    throw Error(Status(encoded.code(), where(line) + encoded.message()));
+  check(words_.encode(line.source, line.ids));
   const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length);
   if (line.ids.size() >= most) {
-    if (options_.tells_of_cuts) print_error(where(line) + format("%zu tokens, cut to %zu", line.ids.size(), most - 1));
+    if (options_.tells_of_cuts)
+      print_error(where(line) + format("%zu tokens, cut to %zu, the most that are read", line.ids.size(), most - 1));
     line.ids.resize(most - 1);
   }
   line.ids.push_back(Subtokenizer::kEos);
@@ -82,8 +87,8 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
     std::copy(line.ids.begin(), line.ids.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length);
   }
   Decoder& decode = decoder(length, max_length);
-  const Decoded found =
-      decode({{"inputs", Array(ids, {batch, length})}}, target > 0 ? max_length : std::min(max_length, longest + options_.extra_length));
+  const Decoded found = decode({{"inputs", Array(ids, {batch, length})}},
+                               target > 0 ? max_length : std::min(max_length, longest + options_.extra_length));
   check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();
   const std::vector<double> scores = found.scores.to<double>();

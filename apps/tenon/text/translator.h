@@ -23,9 +23,9 @@ struct Sentence {
 struct TranslatorOptions {
   std::string device = "auto";
   StrategyOptions strategy = {};
-  std::string vocabulary;     // file of subtokens
-  std::string source = {};    // the file that lines come from, for messages; empty: "line N"
-  DecodeOptions search = {};  // beam_size, alpha, temperature, top_k, top_p
+  std::string vocabulary;        // file of subtokens
+  std::string source = {};       // the file that lines come from, for messages; empty: "line N"
+  DecodeOptions search = {};     // beam_size, alpha, temperature, top_k, top_p
   int64_t source_length = 1024;  // tokens of a line that are read
   bool tells_of_cuts = true;     // where it has more
   int64_t target_length = 0;     // tokens that a translation may have; 0: extra_length more than its sentence
@@ -41,6 +41,8 @@ class Translator {
 
   // From a prefix, or a directory's newest checkpoint; again where there is a newer one.
   void load(const std::string& checkpoint);
+  // An error, which names the line, where it is no UTF-8.
+  Status check_text(const Sentence& line) const;
   // Gives each its translation; an empty line has an empty one.
   void translate(std::vector<Sentence>& lines);
   int64_t tokens() const { return tokens_; }  // written so far

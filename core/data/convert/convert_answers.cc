@@ -167,8 +167,7 @@ Result<ConvertSummary> convert_files(const ConvertAnswersOptions& options, Threa
   TENON_ASSIGN(summary.vocab_file, vocabulary_name(options, "answers", words));
   TENON_ASSIGN(SplitWriter train,
                SplitWriter::create({"train", "train", "question", options.train_shards, true}, output, options));
-  TENON_ASSIGN(SplitWriter dev,
-               SplitWriter::create({"validation", "validation", "question", 1, false}, output, options));
+  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"dev", "validation", "question", 1, false}, output, options));
   TextUnits units(output, train, dev);
   AnswerConversion conversion(options, words, units, pool);
   TENON_TRY(output.failed(conversion.encode(options.train, train, options.dev.empty() ? &dev : nullptr)));

@@ -17,7 +17,7 @@ struct LineItem {
   std::string text;
   int64_t number = 0;
   std::vector<int32_t> ids;
-  bool is_utf8 = true;
+  const char* bad = nullptr;  // why it is left out
 };
 
 // Tokens in their order, cut into records of one length.
@@ -81,7 +81,7 @@ class LineConversion {
     for (const Status& made : for_each_item(&pool_, used_, [&](size_t i) -> Status {
            LineItem& item = items_[i];
            item.ids.clear();
-           item.is_utf8 = words_.encode(item.text, item.ids).ok();
+           item.bad = has_nul(item.text) ? "nul_byte" : words_.encode(item.text, item.ids).ok() ? nullptr : "not_utf8";
            return {};
          }))
       TENON_TRY(made);
@@ -92,8 +92,8 @@ class LineConversion {
 
   // Keeps one of several empty lines.
   Status pack(LineItem& item, const LineReader& lines, TokenPacker& packer, SplitWriter& to) {
-    if (!item.is_utf8) {
-      to.leave_out("not_utf8", [&] { return lines.where(item.number); });
+    if (item.bad) {
+      to.leave_out(item.bad, [&] { return lines.where(item.number); });
       return {};
     }
     if (item.ids.empty() && was_empty_) return {};
@@ -110,7 +110,7 @@ class LineConversion {
   bool was_empty_ = true;
 };
 
-// What is no UTF-8 is passed over, as it is left out of the records.
+// What is no text is passed over, as it is left out of the records.
 Status sample_lines(const std::string& file, const ConvertLinesOptions& o, TokenCounts& counts) {
   TENON_ASSIGN(LineReader lines, LineReader::open(file));
   LineSampler sampler(counts, lines.bytes(), o.vocab_sample);
@@ -118,7 +118,7 @@ Status sample_lines(const std::string& file, const ConvertLinesOptions& o, Token
     if (lines.number() % 4096 == 0) TENON_TRY(check_interrupted(o));
     TENON_ASSIGN(const bool more, lines.next(line));
     if (!more) break;
-    (void)sampler.add(line);
+    if (!has_nul(line)) (void)sampler.add(line);
   }
   return {};
 }
@@ -137,7 +137,7 @@ Result<ConvertSummary> convert_files_of_lines(const ConvertLinesOptions& options
   TENON_ASSIGN(summary.vocab_file, vocabulary_name(options, "text", words));
   TENON_ASSIGN(SplitWriter train,
                SplitWriter::create({"train", "train", "record", options.train_shards, true}, output, options));
-  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"validation", "validation", "record", 1, false}, output, options));
+  TENON_ASSIGN(SplitWriter dev, SplitWriter::create({"dev", "validation", "record", 1, false}, output, options));
   LineConversion conversion(options, words, pool);
   TENON_TRY(conversion.encode(options.input, train, options.dev.empty() ? &dev : nullptr));
   TENON_TRY(conversion.encode(options.dev, dev, nullptr));

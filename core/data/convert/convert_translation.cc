@@ -44,7 +44,9 @@ class Encoder {
   // Why the pair is left out, or null.
   const char* tokens_of(Item& item, std::vector<int32_t>& inputs, std::vector<int32_t>& targets) const {
     const TextPair& pair = item.pair;
+    if (pair.bad) return pair.source.empty() ? "empty" : pair.bad;
     if (pair.source.empty() || pair.target.empty()) return "empty";
+    if (has_nul(pair.source) || has_nul(pair.target)) return "nul_byte";
     if (!words_.encode(pair.source, inputs).ok() || !words_.encode(pair.target, targets).ok()) return "not_utf8";
     const auto most = static_cast<size_t>(options_.max_length);
     item.shortened = options_.cut_source && inputs.size() >= most;

@@ -217,7 +217,8 @@ Result<ConvertSummary::Split> SplitWriter::show(OutputSet& output) {
 }
 
 std::string SplitWriter::first_left_out() const {
-  if (split_.left_out.empty()) return "";
+  if (split_.left_out.empty())
+    return kind_.name == "dev" ? "; without files for it, a larger --dev_fraction holds some out" : "";
   const ConvertSummary::LeftOut& first = split_.left_out[0];
   return cat("; the first is left out as ", first.why, " at ", first.first);
 }

@@ -21,6 +21,9 @@ Status check_interrupted(const ConvertOptions& options);
 // Whether it is drawn for evaluation: by `text` alone, so that what has the same is in one split.
 bool is_held_out(const ConvertTextOptions& options, std::string_view text);
 
+// What no text has, and programs end their strings with.
+inline bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
 // options.vocab_file, or what `count` gives is made one; where several processes share the work, by one of them for all.
 Result<Subtokenizer> text_vocabulary(OutputSet& output, const ConvertTextOptions& options,
                                      const std::function<Status(TokenCounts& counts)>& count);

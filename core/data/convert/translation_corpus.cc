@@ -37,8 +37,9 @@ Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source
   return out;
 }
 
-// What is no UTF-8 is passed over, as it is left out of the records.
+// What is no text is passed over, as it is left out of the records.
 void count_line(std::string& text, LineSampler& sampler) {
+  if (has_nul(text)) return;
   clean(text);
   (void)sampler.add(text);
 }
@@ -55,8 +56,7 @@ Status sample_pairs(const OpenPairs& open, const ConvertTranslationOptions& o, T
   LineSampler source(counts, source_bytes, o.vocab_sample), target(counts, target_bytes, o.vocab_sample);
   TENON_ASSIGN(const PairReaderPtr again, open());
   return for_each_pair(*again, o, [&](TextPair& pair) -> Result<bool> {
-    count_line(pair.source, source);
-    count_line(pair.target, target);
+    if (!pair.bad) count_line(pair.source, source), count_line(pair.target, target);
     return !source.full() || !target.full();
   });
 }

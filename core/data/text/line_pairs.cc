@@ -33,9 +33,12 @@ class TsvPairs : public PairReader {
     TENON_ASSIGN(const bool more, lines_.next(line_));
     if (!more) return false;
     const size_t tab = line_.find('\t');
-    if (tab == std::string::npos)
-      return invalid(lines_.where(lines_.number()), ": expected 'source<TAB>target', found no tab in '",
-                     abbreviated(line_), "'");
+    pair.bad = tab == std::string::npos ? "no_tab" : nullptr;
+    if (pair.bad) {
+      std::swap(pair.source, line_);
+      pair.target.clear();
+      return true;
+    }
     pair.source.assign(line_, 0, tab);
     pair.target.assign(line_, tab + 1, std::min(line_.find('\t', tab + 1), line_.size()) - tab - 1);
     return true;

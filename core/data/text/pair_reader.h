@@ -11,6 +11,7 @@ namespace tenon {
 
 struct TextPair {
   std::string source, target;  // as they stand in the file; nothing says that they are UTF-8
+  const char* bad = nullptr;   // why it is no pair, a word for counts
 };
 
 class PairReader {
@@ -19,6 +20,7 @@ class PairReader {
   // The next pair, or false after the last one. An error names file and place, and stays.
   Result<bool> next(TextPair& pair) {
     if (!failed_.ok()) return failed_;
+    pair.bad = nullptr;
     Result<bool> more = read(pair);
     if (!more.ok()) failed_ = more.status();
     return more;
@@ -34,7 +36,7 @@ using PairReaderPtr = std::unique_ptr<PairReader>;
 
 // Line n of one file belongs to line n of the other. It is an error when one ends before the other.
 Result<PairReaderPtr> read_line_pairs(const std::string& source, const std::string& target);
-// "source<TAB>target" a line; further columns are ignored.
+// "source<TAB>target" a line; further columns are ignored. A line without a tab is a bad pair, "no_tab".
 Result<PairReaderPtr> read_tsv_pairs(const std::string& path);
 // A JSON object a line, whose members of these names are the texts; others are ignored.
 Result<PairReaderPtr> read_jsonl_pairs(const std::string& path, const std::string& source_name,
@@ -43,7 +45,8 @@ Result<PairReaderPtr> read_jsonl_pairs(const std::string& path, const std::strin
 // give the first form of each; contexts are left out.
 Result<PairReaderPtr> read_mo_pairs(const std::string& path);
 // Translation Memory eXchange 1.4: of each <tu> the <seg> of the first <tuv> in either language ("en", which "en-US" is too).
-// What stands in <bpt>, <ept>, <it>, <ph>, <sub> and <ut> is no text. Entities that a document defines are refused.
+// What stands in <bpt>, <ept>, <it>, <ph>, <sub> and <ut> is no text. Entities that a document defines are refused, and so is one that has
+// texts but none in one of the languages.
 Result<PairReaderPtr> read_tmx_pairs(const std::string& path, const std::string& source_language,
                                      const std::string& target_language);
 

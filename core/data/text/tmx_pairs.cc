@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
 #include <type_traits>
 
 #include "base/file/file.h"
@@ -17,6 +18,7 @@ constexpr size_t kPieceBytes = 64 << 10;
 constexpr size_t kMaxSegmentBytes = size_t{1} << 20;
 constexpr int64_t kMaxTagBytes = int64_t{1} << 20;  // or of a comment: expat holds all of it
 constexpr int kMaxDepth = 256;
+constexpr size_t kMostLanguages = 20;  // that a message names
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -78,6 +80,19 @@ class TmxPairs : public PairReader {
     if (offset_ - XML_GetCurrentByteIndex(parser_.get()) > kMaxTagBytes)
       return invalid(file_.path(), ":", line(), ": a tag of more than ", kMaxTagBytes, " bytes");
     if (ended_ && !is_tmx_) return invalid(file_.path(), ": expected a translation memory, found no <tmx> in it");
+    return ended_ ? check_languages() : Status();
+  }
+
+  // A file of which nothing is taken is a mistake.
+  Status check_languages() const {
+    for (const std::string& wanted : {source_, target_}) {
+      const auto is_wanted = [&](const std::string& tag) { return is_language(tag, wanted); };
+      if (languages_.empty() || std::any_of(languages_.begin(), languages_.end(), is_wanted)) continue;
+      std::string all;
+      for (const std::string& tag : languages_)
+        all += cat(all.empty() ? "" : ", ", tag.empty() ? "none" : abbreviated(tag));
+      return invalid(file_.path(), ": expected texts of language '", wanted, "', found those of ", all);
+    }
     return {};
   }
 
@@ -101,6 +116,8 @@ class TmxPairs : public PairReader {
       if (const std::string_view name = attributes[0]; name == "xml:lang" || name == "lang")
         language = lower(attributes[1]);
     into_ = nullptr;
+    const bool known = is_language(language, source_) || is_language(language, target_);
+    if (known || languages_.size() < kMostLanguages) languages_.insert(language);
     if (is_language(language, source_) && !has_source_)
       into_ = &pair_.source, has_source_ = true;
     else if (is_language(language, target_) && !has_target_)
@@ -130,6 +147,7 @@ class TmxPairs : public PairReader {
   std::unique_ptr<std::remove_pointer_t<XML_Parser>, Free> parser_;
   int64_t offset_ = 0;
   bool ended_ = false, is_tmx_ = false;
+  std::set<std::string> languages_;  // of its texts, the first ones
 
   TextPair pair_;  // of the unit that is being read
   bool has_source_ = false, has_target_ = false, in_segment_ = false;

@@ -78,8 +78,8 @@ struct ConvertTextOptions : ConvertOptions {
 //   wmt32k-train-00001-of-00100, .., wmt32k-dev-00001-of-00001   tf.train.Examples, int64 lists "inputs" and "targets" that end in <EOS>
 //   vocab.ende.32768                                             the subtoken vocabulary (tenon/subtokenizer.h)
 //   info.json                                                    {"kind": "pairs", "vocab_file", "vocab_size", "max_length", "train": ..}
-// A pair is left out and counted where a side is empty, is no UTF-8 or is longer than max_length tokens, or where one side is more than
-// max_ratio times as long as the other. Blanks around a sentence are taken away, line ends within it become blanks. Memory does not grow
+// A pair is left out and counted where a side is empty, is no UTF-8, has a NUL byte or is longer than max_length tokens, where one side is
+// more than max_ratio times as long as the other, and where a line of a .tsv file has no tab. Blanks around a sentence are taken away, line ends within it become blanks. Memory does not grow
 // with the text, but for one shard of records at a time.
 struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
@@ -118,7 +118,7 @@ struct ConvertAnswersOptions : ConvertTextOptions {
 //   vocab.text.32768                                      the subtoken vocabulary
 //   info.json                                             {"kind": "text", "vocab_file", "vocab_size", "max_length", "train": ..}
 // A line's tokens, then <EOS>; all lines of all files behind each other, cut after each max_length tokens; the last record may be
-// shorter. Of several empty lines one is kept. A line that is no UTF-8 is left out and counted. Memory does not grow with the text, but
+// shorter. Of several empty lines one is kept. A line that is no UTF-8 or has a NUL byte is left out and counted. Memory does not grow with the text, but
 // for one shard of records at a time.
 struct ConvertLinesOptions : ConvertTextOptions {
   // Text files; a line has at most 1 MiB. Without those of `dev`, dev_fraction of the records are held out.

@@ -1,7 +1,11 @@
 // What is kept in the host's cache: programs of a device, built from their text once, and choices of kernels.
+#include <signal.h>
+
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
+#include <mutex>
 #include <vector>
 
 #include "device/driver.h"
@@ -37,6 +41,40 @@ std::vector<unsigned char> Driver::cached(const std::string& key) const {
 
 // ---- programs ----
 
+namespace {
+
+// LLVM, which compilers are made of, takes the handlers of signals once, with its first file, and on a signal removes the files that it is
+// writing: what it compiles fails. While this lives it may; then the process has its own handlers again.
+class KeptHandlers {
+ public:
+  KeptHandlers() {
+    const std::lock_guard lock(mutex_);
+    if (users_++ > 0) return;
+    for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], nullptr, &before_[i]);
+  }
+  ~KeptHandlers() {
+    const std::lock_guard lock(mutex_);
+    if (--users_ > 0) return;
+    for (size_t i = 0; i < kSignals.size(); ++i) {
+      struct sigaction now {};
+      // The process itself goes back to the default once a signal has come.
+      if (::sigaction(kSignals[i], nullptr, &now) == 0 && now.sa_handler != before_[i].sa_handler &&
+          now.sa_handler != SIG_DFL)
+        ::sigaction(kSignals[i], &before_[i], nullptr);
+    }
+  }
+  KeptHandlers(const KeptHandlers&) = delete;
+  KeptHandlers& operator=(const KeptHandlers&) = delete;
+
+ private:
+  static constexpr std::array kSignals{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
+  static inline std::mutex mutex_;
+  static inline int users_ = 0;
+  static inline std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+}  // namespace
+
 Program Driver::load(const std::string& key, const std::string& options) {
   if (!keeps_programs_) return nullptr;
   const std::vector<unsigned char> binary = cached(key);
@@ -69,7 +107,12 @@ Program Driver::build(const std::string& text, const std::string& name, const st
   cl_int code = CL_SUCCESS;
   Program program(clCreateProgramWithSource(device_->context.get(), 1, &source, &size, &code));
   check(code, "clCreateProgramWithSource");
-  code = clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr);
+  const auto compile = [&] {
+    const KeptHandlers kept;
+    return clBuildProgram(program.get(), 1, &found_.device, options.c_str(), nullptr, nullptr);
+  };
+  code = compile();
+  if (code == CL_BUILD_PROGRAM_FAILURE) code = compile();  // a signal may have taken the compiler's files away
   if (code != CL_SUCCESS) {
     const std::string refusal = "the device's compiler refuses kernel '" + name + "' (" + error_name(code) + ")";
     const std::string log = build_log(program.get(), found_.device);

@@ -21,7 +21,7 @@ Found all_of(Result<PairReaderPtr> reader) {
     const Result<bool> more = (*reader)->next(pair);
     if (!more.ok()) out.error = more.status().message();
     if (!more.ok() || !*more) return out;
-    out.pairs += pair.source + "|" + pair.target + "\n";
+    out.pairs += pair.source + "|" + (pair.bad ? std::string("bad: ") + pair.bad : pair.target) + "\n";
   }
 }
 
@@ -91,9 +91,12 @@ TEST_F(PairText, OfALineThatNeverEndsAreRefused) {
 
 TEST_F(PairText, OfATableAreItsFirstTwoColumns) {
   EXPECT_EQ(tsv("one\teins\ntwo\tzwei\tnote\n\tleer\n").pairs, "one|eins\ntwo|zwei\n|leer\n");
-  const Found found = tsv("one\teins\nno tab\n");
-  EXPECT_EQ(found.pairs, "one|eins\n");
-  EXPECT_EQ(found.error, "p.tsv:2: expected 'source<TAB>target', found no tab in 'no tab'");
+}
+
+TEST_F(PairText, OfATableLineWithoutATabIsBadAndTheNextIsNot) {
+  const Found found = tsv("one\teins\nno tab\n\ntwo\tzwei\n");
+  EXPECT_EQ(found.pairs, "one|eins\nno tab|bad: no_tab\n|bad: no_tab\ntwo|zwei\n");
+  EXPECT_EQ(found.error, "");
 }
 
 // ---- gettext: by the description of the format in its manual ----
@@ -191,6 +194,12 @@ TEST_F(PairText, OfATranslationMemoryAreTheSegmentsOfBothLanguages) {
       "");
 }
 
+TEST_F(PairText, OfATranslationMemoryWithoutALanguageAreAnErrorThatNamesThoseThereAre) {
+  EXPECT_EQ(
+      tmx(memory("<tu><tuv xml:lang=\"en-US\"><seg>a</seg></tuv><tuv xml:lang=\"fr\"><seg>b</seg></tuv></tu>")).error,
+      "m.tmx: expected texts of language 'de', found those of en-us, fr");
+}
+
 TEST_F(PairText, OfATranslationMemoryHaveNoCodesInThem) {
   EXPECT_EQ(
       tmx(memory(unit("a <bpt i=\"1\">&lt;b></bpt>bold<ept i=\"1\">&lt;/b></ept> <hi>word</hi>", "<![CDATA[<x>]]>")))
@@ -231,7 +240,7 @@ TEST_F(PairText, OfAnAbsurdTranslationMemoryAreAnError) {
   std::string deep = "<tmx>";
   for (int i = 0; i < 1000; ++i) deep += "<a>";
   EXPECT_EQ(tmx(deep).error, "m.tmx:1: elements within more than 256 others");
-  EXPECT_EQ(tmx(memory("<tu><tuv xml:lang=\"en\"><seg>a<tuv xml:lang=\"fr\">b</tuv>c</seg></tuv></tu>")).error, "");
+  EXPECT_EQ(tmx(memory("<tu><tuv xml:lang=\"en\"><seg>a<tuv xml:lang=\"de\">b</tuv>c</seg></tuv></tu>")).error, "");
 }
 
 TEST_F(PairText, OfWhatIsNoFileAreAnError) {
