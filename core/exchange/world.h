@@ -2,6 +2,7 @@
 // compute. Every process posts the same exchanges in the same order.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -57,6 +58,7 @@ class World {
  private:
   World() = default;
   Status open();
+  [[noreturn]] static void end_unmet(std::chrono::milliseconds waited);
   void work();
   Status watch_others();
   bool work_once(std::unique_lock<std::mutex>& lock);
@@ -76,7 +78,7 @@ class World {
   Status failed_;
   bool opened_ = false, ending_ = false, ended_ = false;
   bool all_left_ = false, silent_ = false;  // of end()
-  std::string error_;  // that this process ends with
+  std::string error_;                       // that this process ends with
 };
 
 // open_device(), by all processes, which must have like devices.

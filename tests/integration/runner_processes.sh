@@ -1,7 +1,7 @@
 #!/bin/bash
 # Training by several processes: mpirun -n N tenon train. N processes have the bits of one with N units; what fails in one ends all,
 # with one line; a run that was killed goes on with any number of processes.
-#   runner_processes.sh TENON
+#   runner_processes.sh TENON FOLDER_OF_TRANSPORT_MUTE
 . "$(dirname "$0")/runner_lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 together() { # N ARGS..
@@ -78,4 +78,15 @@ refused 1 'has the arguments' mpirun -q --bind-to none -n 1 "$tenon" train fashi
   -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 2
 refused 1 'no transport/none.so' env TENON_TRANSPORT=none OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tenon" train fashion \
   "${data[@]}" --device cpu --train_steps 1
+
+# Nobody is met: a line that says who waited, and where, in good time.
+begun=$SECONDS
+alone=(env TENON_TRANSPORT=mute TENON_PLUGIN_PATH="$2" OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0)
+refused 1 "tenon: process 0 of 2 that mpirun started, on $(hostname), has not met the others for" \
+  "${alone[@]}" "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
+[ $((SECONDS - begun)) -le 11 ] || complain "nobody met: ended after $((SECONDS - begun)) s, expected 10"
+refused 1 "has not met the others for 1 s" \
+  "${alone[@]}" TENON_MEET_SECONDS=1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
+refused 1 "TENON_MEET_SECONDS is '0', expected whole seconds" \
+  "${alone[@]}" TENON_MEET_SECONDS=0 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
 finish
