@@ -135,12 +135,17 @@ void World::work() {
     return done_.notify_all();
   }
   wire_ = std::make_unique<Wire>(*transport);
-  if (const Status met = watch_others(); !met.ok()) {
-    failed_ = met;
+  Result<std::unique_ptr<SharedRoom>> room(nullptr);
+  if (failed_ = watch_others(); failed_.ok()) {
+    room = SharedRoom::open(*wire_);
+    failed_ = room.status();
+  }
+  if (!failed_.ok()) {
     ended_ = true;
     return done_.notify_all();
   }
-  reducer_ = std::make_unique<Reducer>(*wire_);
+  shares_memory_ = *room != nullptr;
+  reducer_ = std::make_unique<Reducer>(*wire_, std::move(*room));
   rank_ = wire_->rank();
   count_ = wire_->count();
   hosts_ = wire_->hosts();
@@ -322,6 +327,11 @@ std::unique_ptr<std::byte, void (*)(void*)> large_memory(size_t bytes) {
 }
 
 }  // namespace
+
+bool processes_share_memory() {
+  const World* const world = World::joined();
+  return world && world->shares_memory();
+}
 
 Result<std::vector<double>> time_exchange(uint64_t bytes, int times) {
   World* const world = World::joined();
