@@ -41,7 +41,12 @@ class Sharing {
     number_replicas();
     auto program = std::make_shared<PartedProgram>();
     TENON_ASSIGN(std::vector<GraphPart> parts, partition(graph_, cut()));
-    for (GraphPart& part : parts) TENON_TRY(add_part(*program, std::move(part), graph_, device, options, untaken));
+    for (GraphPart& part : parts) {
+      const Status added = add_part(*program, std::move(part), graph_, device, options, untaken);
+      if (added.code() == Code::kUnsupported && options.soft_placement)
+        return Status(added.code(), cat(added.message(), "; soft placement is for one process alone"));
+      TENON_TRY(added);
+    }
     Executable out;
     out.device = device;
     out.max_iterations = options.max_iterations;
@@ -73,9 +78,9 @@ class Sharing {
   Status check_groups() const {
     for (const Node& node : graph_.nodes)
       if (is_exchange(node) && group_of(graph_, node) != graph_.replicas)
-        return Status(Code::kUnsupported,
-                      cat(describe(node), " works on groups of ", group_of(graph_, node), " of the ", graph_.replicas,
-                          " replicas; with ", units_, " in each process, expected all of them or a divisor of ", units_));
+        return Status(Code::kUnsupported, cat(describe(node), " works on groups of ", group_of(graph_, node),
+                                              " of the ", graph_.replicas, " replicas; with ", units_,
+                                              " in each process, expected all of them or a divisor of ", units_));
     return {};
   }
 

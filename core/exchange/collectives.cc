@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kPieceBytes = 256 << 10;  // stays in the second cache between its arrival and its sum
 constexpr size_t kLittleBytes = 16 << 10;  // of all arrays: the rounds of messages cost more than the bytes
+constexpr size_t kLeastShared = 2 << 10;   // a piece in memory that many processes see: less is all waiting
 constexpr size_t kAhead = 2;               // rounds that are under way before one is added up
 
 }  // namespace
@@ -31,11 +32,11 @@ struct Reducer::Round {
   }
 };
 
-Reducer::Reducer(Wire& wire) : wire_(wire) {}
+Reducer::Reducer(Wire& wire, std::unique_ptr<SharedRoom> room) : wire_(wire), room_of_all_(std::move(room)) {}
 Reducer::~Reducer() = default;
 
 // Arrays in pieces of about one size: parts of large ones, several small ones.
-void Reducer::cut(std::span<const ReducedArray> arrays) {
+void Reducer::cut(std::span<const ReducedArray> arrays, size_t piece_bytes) {
   pieces_.clear();
   Piece small;
   const auto flush = [&] {
@@ -45,14 +46,14 @@ void Reducer::cut(std::span<const ReducedArray> arrays) {
   for (size_t a = 0; a < arrays.size(); ++a) {
     const size_t bytes = arrays[a].bytes;
     if (bytes == 0) continue;
-    if (bytes <= kPieceBytes / 4) {
-      if (small.bytes + bytes > kPieceBytes) flush();
+    if (bytes <= piece_bytes / 4) {
+      if (small.bytes + bytes > piece_bytes) flush();
       small.spans.push_back({a, 0, bytes});
       small.bytes += bytes;
       continue;
     }
-    for (size_t at = 0; at < bytes; at += kPieceBytes) {
-      const size_t size = std::min(kPieceBytes, bytes - at);
+    for (size_t at = 0; at < bytes; at += piece_bytes) {
+      const size_t size = std::min(piece_bytes, bytes - at);
       pieces_.push_back({{{a, at, size}}, size});
     }
   }
@@ -77,19 +78,20 @@ void Reducer::scatter(const Piece& piece, const std::byte* from) const {
 }
 
 // Where a direct piece's sum goes.
-std::byte* Reducer::place(const Piece& piece) const {
-  return arrays_[piece.spans[0].array].to + piece.spans[0].offset;
-}
+std::byte* Reducer::place(const Piece& piece) const { return arrays_[piece.spans[0].array].to + piece.spans[0].offset; }
 
 Status Reducer::all_reduce(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays) {
   kind_ = kind;
   dtype_ = dtype;
   arrays_ = arrays;
-  cut(arrays);
+  if (arrays.empty()) return {};
+  const bool shared = room_of_all_ && shared_piece() >= kLeastShared;
+  cut(arrays, shared ? std::min(kPieceBytes, shared_piece()) : kPieceBytes);
   size_t total = 0;
   for (const Piece& piece : pieces_) total += piece.bytes;
   if (total == 0) return {};
   if (total * units() <= kLittleBytes) return gather_and_fold();
+  if (shared) return reduce_shared();
   const size_t each = static_cast<size_t>(wire_.count()), rounds = (pieces_.size() + each - 1) / each;
   rounds_.resize(kAhead + 2);
   const auto round = [&](size_t i) -> Round& { return rounds_[i % rounds_.size()]; };
@@ -143,10 +145,9 @@ Status Reducer::begin(Round& round, size_t first_piece) {
     if (owner == me) continue;
     for (size_t unit = 0; unit < u; ++unit) {
       const Span& s = piece.spans[0];
-      const std::byte* const part = is_direct(piece) ? arrays_[s.array].from[unit] + s.offset
-                                                     : gathered(piece, unit, round.take(piece.bytes));
-      TENON_ASSIGN(const Wire::Request sent,
-                   wire_.send(static_cast<int>(owner), MessageTag::kPart, part, piece.bytes));
+      const std::byte* const part =
+          is_direct(piece) ? arrays_[s.array].from[unit] + s.offset : gathered(piece, unit, round.take(piece.bytes));
+      TENON_ASSIGN(const Wire::Request sent, wire_.send(static_cast<int>(owner), MessageTag::kPart, part, piece.bytes));
       round.others.push_back(sent);
     }
     std::byte* const to = is_direct(piece) ? place(piece) : round.take(piece.bytes);
@@ -166,8 +167,7 @@ Status Reducer::begin(Round& round, size_t first_piece) {
         continue;
       }
       std::byte* const to = round.take(own.bytes);
-      TENON_ASSIGN(const Wire::Request part,
-                   wire_.receive(static_cast<int>(rank), MessageTag::kPart, to, own.bytes));
+      TENON_ASSIGN(const Wire::Request part, wire_.receive(static_cast<int>(rank), MessageTag::kPart, to, own.bytes));
       round.coming.push_back(part);
       round.parts.push_back(to);
     }
@@ -211,8 +211,8 @@ Status gather_little(Wire& wire, const void* from, std::byte* out, size_t bytes)
     TENON_ASSIGN(const Wire::Request received,
                  wire.receive((me + have) % n, MessageTag::kGather, blocks.data() + static_cast<size_t>(have) * bytes,
                               static_cast<size_t>(more) * bytes));
-    TENON_ASSIGN(const Wire::Request sent, wire.send((me - have + n) % n, MessageTag::kGather, blocks.data(),
-                                                     static_cast<size_t>(more) * bytes));
+    TENON_ASSIGN(const Wire::Request sent,
+                 wire.send((me - have + n) % n, MessageTag::kGather, blocks.data(), static_cast<size_t>(more) * bytes));
     const Wire::Request both[] = {received, sent};
     TENON_TRY(wire.wait(both));
     have += more;

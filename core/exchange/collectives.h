@@ -2,10 +2,13 @@
 // taken in the order of the replicas, whatever arrives first, so that they have the bits of one process with all the units.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "exchange/shared_room.h"
 #include "exchange/wire.h"
 #include "tenon/ops.h"
 #include "tenon/types.h"
@@ -21,11 +24,12 @@ struct ReducedArray {
 };
 
 // Reduces arrays of one dtype. Small ones travel together; what is little goes to everybody, who adds it up in log2(processes)
-// rounds; of more, each process adds up a share and sends it round, in pieces, so that adding and sending overlap.
+// rounds; of more, each process adds up a share and sends it round, in pieces, so that adding and sending overlap: through memory
+// that all processes see, where there is some, else by messages.
 // A piece of `piece_bytes` has to be whole elements. REQUIRED: folds(dtype).
 class Reducer {
  public:
-  explicit Reducer(Wire& wire);
+  explicit Reducer(Wire& wire, std::unique_ptr<SharedRoom> room = nullptr);
   ~Reducer();
   Status all_reduce(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays);
 
@@ -38,8 +42,16 @@ class Reducer {
     size_t bytes = 0;
   };
   struct Round;
-  void cut(std::span<const ReducedArray> arrays);
+  void cut(std::span<const ReducedArray> arrays, size_t piece_bytes);
   Status gather_and_fold();
+  Status reduce_shared();
+  size_t shared_piece() const;
+  uint64_t number_of(size_t round) const { return shared_rounds_ + round + 1; }
+  const Piece* piece_of(int owner, size_t round) const;
+  std::byte* shared_part(int owner, size_t round, size_t replica) const;
+  void give_parts(size_t round);
+  Status sum_own(size_t round);
+  Status take_sums(size_t round);
   Status begin(Round& round, size_t first_piece);
   Status fold_own(Round& round);
   Status end(Round& round);
@@ -56,6 +68,10 @@ class Reducer {
   std::vector<Piece> pieces_;
   std::vector<Round> rounds_;  // their memory is kept
   std::vector<std::byte> room_;
+  const std::unique_ptr<SharedRoom> room_of_all_;
+  uint64_t shared_rounds_ = 0;                            // in the room of all, so far
+  std::array<uint64_t, SharedRoom::kSlots> slot_used_{};  // the last round of each own slot
+  std::vector<const std::byte*> shared_parts_;
 };
 
 // out[r * bytes ..] = what process r gave. `bytes` are the same in all processes.

@@ -32,7 +32,6 @@ class Patience {
     if (times_ < 400) return std::this_thread::yield();
     std::this_thread::sleep_for(microseconds(times_ < 2000 ? 20 : 200));
   }
-  void something_came() { times_ = 0; }
 
  private:
   int times_ = 0;
@@ -122,17 +121,21 @@ bool Wire::finish(Request request) {
 Status Wire::wait(Request request) { return wait(std::span(&request, 1)); }
 
 Status Wire::wait(std::span<const Request> requests) {
-  Patience patience;
   for (const Request request : requests) {
-    while (!done_[request]) {
-      waiting_ = true;
-      const Status tended = tend();
-      waiting_ = false;
-      TENON_TRY(tended);
-      if (!done_[request]) patience.nothing_came();
-    }
+    TENON_TRY(wait_until([&] { return done_[request] != 0; }));
     finish(request);
-    patience.something_came();
+  }
+  return {};
+}
+
+Status Wire::wait_until(const std::function<bool()>& done) {
+  Patience patience;
+  while (!done()) {
+    waiting_ = true;
+    const Status tended = tend();
+    waiting_ = false;
+    TENON_TRY(tended);
+    if (!done()) patience.nothing_came();
   }
   return {};
 }

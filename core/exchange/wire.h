@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,8 @@ class Wire {
   // Waits until they are complete. An error where a process has left, or gives no sign of life: then it is named.
   Status wait(Request request);
   Status wait(std::span<const Request> requests);
+  // The same for what another process does without a message.
+  Status wait_until(const std::function<bool()>& done);
 
   // The number of the process before this one, which is missed at once where it is on this machine.
   void watch(int64_t pid);
@@ -78,8 +81,8 @@ class Wire {
   const std::unique_ptr<const tenon_transport> transport_;
   const int rank_, count_;
   std::vector<std::string> hosts_;
-  std::vector<uint8_t> done_;  // of each request
-  std::vector<Request> free_;  // requests that are complete and were waited for
+  std::vector<uint8_t> done_;                     // of each request
+  std::vector<Request> free_;                     // requests that are complete and were waited for
   std::vector<std::optional<std::string>> left_;  // of each process, what it said
   std::vector<LeaveText> leaving_;
   std::vector<Request> leave_requests_;  // of each other process

@@ -6,10 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fstream>
+#include <sstream>
 
 #include "backend/registry.h"
 #include "base/caught.h"
@@ -22,16 +26,55 @@ namespace tenon {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-constexpr milliseconds kBetweenLooks{50};    // at the others, while there is nothing to do
-constexpr milliseconds kForLastWord{3000};   // of process 0, when another one ends with an error
+constexpr milliseconds kBetweenLooks{50};             // at the others, while there is nothing to do
+constexpr milliseconds kForLastWord{3000};            // of process 0, when another one ends with an error
 constexpr milliseconds kForOthers{24 * 3600 * 1000};  // which end in order; a lost one is noticed before
+
+// Until the processes have met nobody knows who is missing. A normal start takes a second; where programs load slowly, as from a
+// disk of a cluster, this one was slow to come so far itself, and others may be slower.
+constexpr seconds kToMeet{8};
+constexpr int kTimesOwnStart = 4;
+constexpr seconds kMostOwnStart{60};
+constexpr seconds kForFirst{1};  // process 0 speaks for all, where it can
 
 std::atomic<World*> the_world{nullptr};
 
 std::string transport_name() {
   const char* const name = ::secure_getenv("TENON_TRANSPORT");
   return name && *name ? name : "mpi";
+}
+
+// How long ago this process began; 0 where that cannot be told.
+milliseconds own_age() {
+  unsigned long long began = 0;  // ticks after the machine's start: field 22, where the name in field 2 may have spaces
+  std::ifstream file("/proc/self/stat");
+  std::string text;
+  std::getline(file, text);
+  const size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(text.substr(name_end + 1));
+  for (int field = 3; field < 22; ++field) fields >> text;
+  timespec now;
+  if (!(fields >> began) || ::clock_gettime(CLOCK_BOOTTIME, &now) != 0) return {};
+  const int64_t ms = now.tv_sec * 1000 + now.tv_nsec / 1000000;
+  const auto ticks = static_cast<unsigned long long>(std::max(::sysconf(_SC_CLK_TCK), 1L));
+  return std::clamp<milliseconds>(milliseconds(ms - static_cast<int64_t>(began * 1000 / ticks)), milliseconds(0),
+                                  kMostOwnStart);
+}
+
+// How long to wait for the others, or why what the user said of it is no time.
+Result<milliseconds> time_to_meet() {
+  const milliseconds first = job().rank > 0 ? kForFirst : seconds(0);
+  const char* const said = ::secure_getenv("TENON_MEET_SECONDS");
+  if (!said || !*said) return kToMeet + kTimesOwnStart * own_age() + first;
+  const std::string_view all(said);
+  int value = 0;
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), value);
+  if (error != std::errc() || end != all.data() + all.size() || value < 1 || value > 86400)
+    return invalid("TENON_MEET_SECONDS is '", all, "', expected whole seconds from 1 to 86400");
+  return seconds(value) + first;
 }
 
 }  // namespace
@@ -55,14 +98,28 @@ Result<World*> World::join() {
 World* World::joined() { return the_world; }
 
 Status World::open() {
+  TENON_ASSIGN(const milliseconds most, time_to_meet());
   thread_ = std::thread([this] { work(); });
   std::unique_lock lock(mutex_);
-  done_.wait(lock, [&] { return opened_ || ended_; });
+  if (!done_.wait_for(lock, most, [&] { return opened_ || ended_; })) end_unmet(most);
   if (!opened_) thread_.join();
   if (!opened_)
     return Status(failed_.code(), cat("this is process ", job().rank, " of ", job().count, " that ", job().launcher,
                                       " started: ", failed_.message()));
   return {};
+}
+
+// The thread may never come back from the transport: nothing can be called in it, nor be destroyed beside it.
+void World::end_unmet(milliseconds waited) {
+  char host[256] = "?";
+  (void)::gethostname(host, sizeof host - 1);
+  (void)std::fputs(
+      cat("tenon: process ", job().rank, " of ", job().count, " that ", job().launcher, " started, on ", host,
+          ", has not met the others for ", std::chrono::duration_cast<seconds>(waited).count(),
+          " s: one of them is stopped or its network is lost, or it starts slower (TENON_MEET_SECONDS); the job ends\n")
+          .c_str(),
+      stderr);
+  std::_Exit(1);
 }
 
 // ---- the thread ----
@@ -78,12 +135,17 @@ void World::work() {
     return done_.notify_all();
   }
   wire_ = std::make_unique<Wire>(*transport);
-  if (const Status met = watch_others(); !met.ok()) {
-    failed_ = met;
+  Result<std::unique_ptr<SharedRoom>> room(nullptr);
+  if (failed_ = watch_others(); failed_.ok()) {
+    room = SharedRoom::open(*wire_);
+    failed_ = room.status();
+  }
+  if (!failed_.ok()) {
     ended_ = true;
     return done_.notify_all();
   }
-  reducer_ = std::make_unique<Reducer>(*wire_);
+  shares_memory_ = *room != nullptr;
+  reducer_ = std::make_unique<Reducer>(*wire_, std::move(*room));
   rank_ = wire_->rank();
   count_ = wire_->count();
   hosts_ = wire_->hosts();
@@ -265,6 +327,11 @@ std::unique_ptr<std::byte, void (*)(void*)> large_memory(size_t bytes) {
 }
 
 }  // namespace
+
+bool processes_share_memory() {
+  const World* const world = World::joined();
+  return world && world->shares_memory();
+}
 
 Result<std::vector<double>> time_exchange(uint64_t bytes, int times) {
   World* const world = World::joined();

@@ -2,6 +2,7 @@
 // compute. Every process posts the same exchanges in the same order.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -27,6 +28,7 @@ class World {
   int rank() const { return rank_; }
   int count() const { return count_; }
   const std::string& host(int rank) const { return hosts_[static_cast<size_t>(rank)]; }
+  bool shares_memory() const { return shares_memory_; }  // for exchanges, with all others
 
   // Begins an exchange. Memory that it names has to stay until wait() of its ticket, or a later one.
   using Ticket = uint64_t;
@@ -57,6 +59,7 @@ class World {
  private:
   World() = default;
   Status open();
+  [[noreturn]] static void end_unmet(std::chrono::milliseconds waited);
   void work();
   Status watch_others();
   bool work_once(std::unique_lock<std::mutex>& lock);
@@ -75,8 +78,9 @@ class World {
   Ticket last_posted_ = 0, last_done_ = 0;
   Status failed_;
   bool opened_ = false, ending_ = false, ended_ = false;
+  bool shares_memory_ = false;
   bool all_left_ = false, silent_ = false;  // of end()
-  std::string error_;  // that this process ends with
+  std::string error_;                       // that this process ends with
 };
 
 // open_device(), by all processes, which must have like devices.

@@ -1,14 +1,15 @@
 #!/bin/bash
 # Training by several processes: mpirun -n N tenon train. N processes have the bits of one with N units; what fails in one ends all,
 # with one line; a run that was killed goes on with any number of processes.
-#   runner_processes.sh TENON
+#   runner_processes.sh TENON FOLDER_OF_TRANSPORT_MUTE
 . "$(dirname "$0")/runner_lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 together() { # N ARGS..
   local n=$1
   shift
-  mpirun -q -n "$n" --bind-to none "$tenon" "$@"
+  mpirun -q -n "$n" --bind-to none "${small_files[@]}" "$tenon" "$@"
 }
+small_files=()  # what has processes share no memory
 # same_bits PROCESSES UNITS ARGS..: the hash of a training; the first is the one to be like.
 expected=
 same_bits() {
@@ -36,6 +37,20 @@ for model in fashion "transformer --param_set tiny --num_hidden_layers 1 --synth
     esac
   done
 done
+
+# Through memory of the one machine; by messages where that may not be had: the same bits.
+together 2 bench exchange --megabytes 1 --rounds 2 --json >"$work/out" 2>"$work/err" || complain "bench exchange: $(cat "$work/err")"
+[ "$(result through)" = 'shared memory' ] || complain "expected sums through shared memory: $(cat "$work/out")"
+small_files=(prlimit --fsize=1000000)
+together 2 bench exchange --megabytes 1 --rounds 2 --json >"$work/out" 2>"$work/err" || complain "bench exchange: $(cat "$work/err")"
+[ "$(result through)" = messages ] || complain "expected sums by messages: $(cat "$work/out")"
+expected=
+for small_files in "" "prlimit --fsize=16000000"; do  # enough for a copy of cpu.so, and for no memory of four processes
+  # shellcheck disable=SC2206  # words
+  small_files=($small_files)
+  same_bits 4 1 mlp --hidden 256 --synthetic --train_batch_size 16 --train_steps 3 --noevaluate
+done
+small_files=()
 
 # One writer, one log; every example is evaluated once; a row of predictions for each.
 together 2 train fashion "${data[@]}" --device cpu --model_dir "$work/model" --train_steps 6 --save_checkpoints_steps 3 --json \
@@ -78,4 +93,23 @@ refused 1 'has the arguments' mpirun -q --bind-to none -n 1 "$tenon" train fashi
   -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 2
 refused 1 'no transport/none.so' env TENON_TRANSPORT=none OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tenon" train fashion \
   "${data[@]}" --device cpu --train_steps 1
+# An op that the device lacks moves nowhere; one line says so.
+lacking() {
+  TENON_PLUGIN_PATH="$2/lacking:$(dirname "$tenon")/../lib/tenon" mpirun -x TENON_PLUGIN_PATH -q -n 2 --bind-to none "$tenon" train mlp \
+    --synthetic --train_batch_size 16 --train_steps 1 --noevaluate --threads 1 --device lacking-cpu:add --soft_placement
+}
+if [ -e "$2/lacking/lacking-cpu.so" ]; then
+  refused 1 "lacking on purpose; soft placement is for one process alone" lacking x "$2"
+fi
+
+# Nobody is met: a line that says who waited, and where, in good time.
+begun=$SECONDS
+alone=(env TENON_TRANSPORT=mute TENON_PLUGIN_PATH="$2" OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0)
+refused 1 "tenon: process 0 of 2 that mpirun started, on $(hostname), has not met the others for" \
+  "${alone[@]}" "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
+[ $((SECONDS - begun)) -le 11 ] || complain "nobody met: ended after $((SECONDS - begun)) s, expected 10"
+refused 1 "has not met the others for 1 s" \
+  "${alone[@]}" TENON_MEET_SECONDS=1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
+refused 1 "TENON_MEET_SECONDS is '0', expected whole seconds" \
+  "${alone[@]}" TENON_MEET_SECONDS=0 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1
 finish

@@ -21,18 +21,21 @@ int run_bench_exchange(const Flags& flags) {
   for (double& one : ms) one *= 1e3;
   std::sort(ms.begin(), ms.end());
   const double least = ms.front(), median = ms[ms.size() / 2];
+  const char* const through = processes_share_memory() ? "shared memory" : "messages";
   if (flags.boolean("json")) {
     print_line(Json("result")
                    .add("bytes", bytes)
                    .add("processes", process_count())
+                   .add("through", through)
                    .add("min_ms", least)
                    .add("median_ms", median)
                    .add("gb_per_second", static_cast<double>(bytes) / least * 1e-6)
                    .str());
     return 0;
   }
-  print("%s over %s: min_ms %.4g  median_ms %.4g  (%.3g GB/s)\n", bytes_text(static_cast<double>(bytes)).c_str(),
-        format("%d processes", process_count()).c_str(), least, median, static_cast<double>(bytes) / least * 1e-6);
+  print("%s over %s, %s: min_ms %.4g  median_ms %.4g  (%.3g GB/s)\n", bytes_text(static_cast<double>(bytes)).c_str(),
+        format("%d processes", process_count()).c_str(), through, least, median,
+        static_cast<double>(bytes) / least * 1e-6);
   return 0;
 }
 

@@ -36,6 +36,8 @@ Status expect_same_in_processes(std::string_view what, const std::string& value)
 // A text of each process, by rank, of up to 4,000 bytes. All call it; one process alone gives its own.
 Result<std::vector<std::string>> gather_from_processes(const std::string& text);
 
+// Whether what they exchange goes through memory of one machine that all of them see, and not by messages. After join_processes().
+bool processes_share_memory();
 // How many seconds each of so many sums of f32 numbers over all processes took; `bytes` of them.
 Result<std::vector<double>> time_exchange(uint64_t bytes, int times);
 

@@ -2,6 +2,7 @@
 #include "exchange/collectives.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <bit>
 #include <random>
@@ -30,14 +31,13 @@ struct Case {
 uint32_t seed_of(size_t array, size_t replica) { return static_cast<uint32_t>(1000 * array + replica); }
 
 class Sums : public testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(
-    Of, Sums,
-    testing::Values(Case{2, 1, {1}}, Case{3, 2, {7, 1, 300}}, Case{2, 1, {70000}}, Case{3, 1, {200000, 5, 64, 1000}},
-                    Case{4, 2, {70001, 3, 100000, 20000, 1}}, Case{5, 1, {1, 2, 3, 4, 5, 6, 7}}, Case{2, 4, {30000, 0, 9}}));
+INSTANTIATE_TEST_SUITE_P(Of, Sums,
+                         testing::Values(Case{2, 1, {1}}, Case{3, 2, {7, 1, 300}}, Case{2, 1, {70000}},
+                                         Case{3, 1, {200000, 5, 64, 1000}}, Case{4, 2, {70001, 3, 100000, 20000, 1}},
+                                         Case{5, 1, {1, 2, 3, 4, 5, 6, 7}}, Case{2, 4, {30000, 0, 9}}));
 
-TEST_P(Sums, AreTakenInTheOrderOfTheReplicas) {
-  const Case& c = GetParam();
-  Mailbox box(static_cast<uint32_t>(c.processes));
+void expect_sums(const Case& c, bool one_host) {
+  Mailbox box(static_cast<uint32_t>(c.processes), one_host);
   std::vector<std::vector<std::vector<float>>> sums(static_cast<size_t>(c.processes));
   box.run([&](Wire& wire, int rank) {
     std::vector<std::vector<float>> parts;
@@ -53,9 +53,10 @@ TEST_P(Sums, AreTakenInTheOrderOfTheReplicas) {
       }
       arrays.push_back(std::move(array));
     }
-    Reducer reducer(wire);
-    for (int twice = 0; twice < 2; ++twice)
-      EXPECT_TRUE(reducer.all_reduce(ReduceKind::kSum, DType::kF32, arrays).ok());
+    std::unique_ptr<SharedRoom> room = SharedRoom::open(wire).take();
+    EXPECT_EQ(room != nullptr, one_host);
+    Reducer reducer(wire, std::move(room));
+    for (int twice = 0; twice < 2; ++twice) EXPECT_TRUE(reducer.all_reduce(ReduceKind::kSum, DType::kF32, arrays).ok());
   });
   for (size_t a = 0; a < c.sizes.size(); ++a) {
     std::vector<float> expected = drawn(c.sizes[a], seed_of(a, 0));
@@ -65,6 +66,55 @@ TEST_P(Sums, AreTakenInTheOrderOfTheReplicas) {
     }
     for (const auto& of_process : sums) EXPECT_EQ(of_process[a], expected) << "array " << a;
   }
+}
+
+TEST_P(Sums, AreTakenInTheOrderOfTheReplicas) { expect_sums(GetParam(), false); }
+TEST_P(Sums, AreTheSameThroughMemoryOfOneMachine) { expect_sums(GetParam(), true); }
+
+// More rounds than there are slots, again and again: nobody overtakes a process that is slower.
+TEST(SharedSums, NoSlotIsUsedBeforeAllHaveTakenWhatItHad) {
+  constexpr size_t kElements = 3000001;
+  Mailbox box(3, true);
+  box.run([&](Wire& wire, int rank) {
+    Reducer reducer(wire, SharedRoom::open(wire).take());
+    std::vector<float> own(kElements), sum(kElements);
+    for (int round = 1; round <= 5; ++round) {
+      for (size_t i = 0; i < kElements; ++i)
+        own[i] = static_cast<float>(round * (rank + 1)) + static_cast<float>(i % 1000);
+      const ReducedArray array{
+          {reinterpret_cast<const std::byte*>(own.data())}, reinterpret_cast<std::byte*>(sum.data()), 4 * kElements};
+      if (rank == round % 3) std::this_thread::yield();
+      ASSERT_TRUE(reducer.all_reduce(ReduceKind::kSum, DType::kF32, std::span(&array, 1)).ok());
+      for (size_t i = 0; i < kElements; ++i)
+        ASSERT_EQ(sum[i], static_cast<float>(6 * round) + 3 * static_cast<float>(i % 1000))
+            << i << " in round " << round;
+    }
+  });
+}
+
+TEST(SharedSums, OneThatLeftInTheMiddleIsNoticed) {
+  Mailbox box(2, true);
+  box.run([&](Wire& wire, int rank) {
+    Reducer reducer(wire, SharedRoom::open(wire).take());
+    if (rank == 1) return wire.leave("the disk is full");
+    std::vector<float> own(100000), sum(100000);
+    const ReducedArray array{
+        {reinterpret_cast<const std::byte*>(own.data())}, reinterpret_cast<std::byte*>(sum.data()), 400000};
+    const Status status = reducer.all_reduce(ReduceKind::kSum, DType::kF32, std::span(&array, 1));
+    EXPECT_EQ(status.message(), "process 1 on even: the disk is full");
+    wire.leave(status.message());
+  });
+}
+
+// Without room for it all agree on messages.
+TEST(SharedSums, MemoryThatMayNotBeHadIsDoneWithout) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit least{1000000, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &least), 0);
+  Mailbox box(2, true);
+  box.run([&](Wire& wire, int) { EXPECT_EQ(SharedRoom::open(wire).take(), nullptr); });
+  setrlimit(RLIMIT_FSIZE, &before);
 }
 
 TEST(Reduce, NarrowFloatsAreRoundedOnceAtTheEnd) {

@@ -18,7 +18,8 @@ namespace tenon {
 
 class Mailbox {
  public:
-  explicit Mailbox(uint32_t count) : places_(count) {
+  // On one machine, or on two in turn.
+  explicit Mailbox(uint32_t count, bool one_host = false) : one_host_(one_host), places_(count) {
     for (uint32_t r = 0; r < count; ++r) places_[r] = {this, r, {}, {}};
   }
 
@@ -30,7 +31,9 @@ class Mailbox {
     t.count = static_cast<uint32_t>(places_.size());
     t.self = &places_[rank];
     t.name = "threads";
-    t.host = [](void*, uint32_t r) { return r % 2 == 0 ? "even" : "odd"; };
+    t.host = [](void* self, uint32_t r) {
+      return static_cast<Place*>(self)->box->one_host_ || r % 2 == 0 ? "even" : "odd";
+    };
     t.send = send;
     t.receive = receive;
     t.poll = poll;
@@ -99,6 +102,7 @@ class Mailbox {
     return {};
   }
 
+  const bool one_host_;
   std::mutex mutex_;
   std::map<Key, std::deque<std::vector<char>>> messages_;
   std::vector<Place> places_;
