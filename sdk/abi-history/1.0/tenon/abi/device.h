@@ -14,7 +14,8 @@
  *   queue_destroy     nothing of another queue waits for it; its own work is stopped or drained first
  *   device_close      its buffers, queues and programs are gone
  *
- * Work is under way until wait has answered for its ticket, or its queue is gone. These entries ignore NULL and never
+ * Work is under way until wait has answered for its ticket, with TENON_OK or an error other than TENON_TIMEOUT, or its queue is
+ * gone: from then on the device touches no memory for its sake, a lost one neither. These entries ignore NULL and never
  * fail, on a lost device neither. Buffers and queues of a program outlive it, and the other way round.
  */
 #ifndef TENON_ABI_DEVICE_H
@@ -34,7 +35,7 @@ typedef struct tenon_unit {
   uint32_t kind;       /* tenon_unit_kind */
   uint32_t domain;     /* units of one domain can be opened together */
   uint32_t host;       /* index of the host that feeds it */
-  uint32_t feed_depth; /* >= 1: batches that may be unreleased at a time */
+  uint32_t feed_depth; /* >= 1: batches that may be unreleased at a time; of units opened together the least of theirs */
   uint64_t memory_bytes;
   uint64_t max_buffer_bytes;
   char name[64];
@@ -45,15 +46,17 @@ typedef struct tenon_open {
   uint64_t struct_size;
   uint64_t flags;
   const char* spec; /* what follows `--device=name:`, or NULL */
+  /* Which, each once: indices in what enumerate tells of the same spec, which stays as it is while the process lives. Their
+   * order is that of the parts of SPLIT values. */
   const uint32_t* units;
-  uint32_t n_units;
+  uint32_t n_units; /* >= 1 */
   uint32_t reserved;
 } tenon_open;
 
 /* How the times of events relate to the host's CLOCK_MONOTONIC. */
 typedef enum tenon_clock {
   TENON_CLOCK_OWN = 0,       /* not at all: a clock of the device's */
-  TENON_CLOCK_MONOTONIC = 1, /* they are its times, in picoseconds */
+  TENON_CLOCK_MONOTONIC = 1, /* they are its times, in picoseconds modulo 2^64, which is 213 days: differences tell */
   TENON_CLOCK_PREDICTED = 2  /* nothing was measured: each program's first iteration begins at about 0 */
 } tenon_clock;
 
@@ -97,10 +100,10 @@ typedef struct tenon_desc {
 } tenon_desc;
 
 /* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense
- * row-major contents and cover whole rows of axis 0; of the host's memory, offsets count from dst_host and src_host, and any
- * will do. One buffer at least is of the queue's device; from or to another
+ * row-major contents and cover whole rows of axis 0, one at least; of rank 0, all. Of the host's memory, offsets count from
+ * dst_host and src_host, and any will do. One buffer at least is of the queue's device; from or to another
  * device TENON_UNSUPPORTED is allowed: the core goes by the host's memory. src_host stays as it is, and dst_host is
- * written, until the ticket is waited for. */
+ * written, until the work is no longer under way. */
 typedef struct tenon_copy {
   uint64_t struct_size;
   uint64_t flags;
@@ -224,7 +227,7 @@ typedef struct tenon_plan {
  * at most feed_depth unreleased. next returns 1 and gives iteration i's buffers (one a FEED input, in the order of the inputs;
  * `feeds` and `after` come as zeros) and the point after which they may be read (queue NULL: at once); or it returns 0: stop,
  * and is not called again. Other values are reserved. release gives iteration i back; those that are left when run returns
- * come back with the ticket. next may block and may submit to other queues. */
+ * come back with the ticket, or with an error that run returns. next may block and may submit to other queues. */
 typedef struct tenon_feed {
   uint64_t struct_size;
   uint64_t flags;
@@ -261,7 +264,7 @@ typedef struct tenon_error {
   uint64_t flags;
   int32_t code;           /* tenon_code; TENON_OK: the queue has not failed */
   int32_t native;         /* the vendor's own number; 0 none */
-  uint64_t ticket;        /* of the submission that failed; 0 unknown */
+  uint64_t ticket;        /* of this queue's submission that failed; 0: unknown, or it failed since one of another queue's had */
   tenon_program* program; /* that it ran; NULL: none, or unknown. It may be destroyed by now */
   uint32_t node;          /* of that program's graph; TENON_NONE unknown */
   uint32_t iteration;     /* of that run, the first is 0; TENON_NONE unknown */

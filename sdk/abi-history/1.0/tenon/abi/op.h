@@ -49,7 +49,7 @@ typedef struct tenon_node {
 } tenon_node;
 
 typedef enum tenon_attr_type {
-  TENON_ATTR_I64 = 1,   /* count int64_t */
+  TENON_ATTR_I64 = 1,   /* one int64_t */
   TENON_ATTR_F64 = 2,   /* one double */
   TENON_ATTR_BOOL = 3,  /* one int64_t, 0 or 1 */
   TENON_ATTR_DTYPE = 4, /* one int64_t, tenon_dtype */
@@ -107,8 +107,8 @@ typedef struct tenon_constant {
 
 /* ---- numbers of enum attributes; appended to, never changed ---- */
 
-typedef enum tenon_compare { TENON_EQ = 0, TENON_NE = 1, TENON_LT = 2, TENON_LE = 3, TENON_GT = 4, TENON_GE = 5 } tenon_compare;
-typedef enum tenon_reduce { TENON_SUM = 0, TENON_PROD = 1, TENON_MAX = 2, TENON_MIN = 3 } tenon_reduce;
+typedef enum tenon_compare { TENON_COMPARE_EQ = 0, TENON_COMPARE_NE = 1, TENON_COMPARE_LT = 2, TENON_COMPARE_LE = 3, TENON_COMPARE_GT = 4, TENON_COMPARE_GE = 5 } tenon_compare;
+typedef enum tenon_reduce { TENON_REDUCE_SUM = 0, TENON_REDUCE_PROD = 1, TENON_REDUCE_MAX = 2, TENON_REDUCE_MIN = 3 } tenon_reduce;
 typedef enum tenon_scatter { TENON_SCATTER_ADD = 0, TENON_SCATTER_SET = 1 } tenon_scatter;
 typedef enum tenon_precision { TENON_PRECISION_DEFAULT = 0, TENON_PRECISION_HIGH = 1, TENON_PRECISION_HIGHEST = 2 } tenon_precision;
 
@@ -131,8 +131,8 @@ typedef enum tenon_act {
   TENON_ACT_HARD_SWISH = 14    /* x relu6(x + 3) / 6 */
 } tenon_act;
 
-typedef enum tenon_resize { TENON_NEAREST = 0, TENON_BILINEAR = 1 } tenon_resize;
-typedef enum tenon_coords { TENON_LEGACY = 0, TENON_HALF_PIXEL = 1, TENON_ALIGN_CORNERS = 2 } tenon_coords;
+typedef enum tenon_resize { TENON_RESIZE_NEAREST = 0, TENON_RESIZE_BILINEAR = 1 } tenon_resize;
+typedef enum tenon_coords { TENON_COORDS_LEGACY = 0, TENON_COORDS_HALF_PIXEL = 1, TENON_COORDS_ALIGN_CORNERS = 2 } tenon_coords;
 typedef enum tenon_fill { TENON_FILL_CONSTANT = 0, TENON_FILL_NEAREST = 1, TENON_FILL_REFLECT = 2, TENON_FILL_WRAP = 3 } tenon_fill;
 
 #endif

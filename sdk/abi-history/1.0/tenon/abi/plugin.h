@@ -7,7 +7,8 @@
  * A backend is a guest of the process. Nothing of it throws across the ABI, aborts, exits or forks (posix_spawn is no fork).
  * Each entry, and each function of a gang, leaves as it was what the process or the thread has: rounding and denormal modes,
  * signal masks and handlers, locale, umask, environment, current directory. Threads that it starts work for a device, end
- * before that one's device_close returns, and call nothing of the host's.
+ * before that one's device_close returns, take no signals, and call nothing of the host's. Threads of a driver's may live as
+ * long as the process, silent.
  */
 #ifndef TENON_ABI_PLUGIN_H
 #define TENON_ABI_PLUGIN_H
@@ -24,7 +25,7 @@ typedef enum tenon_log_level { TENON_LOG_DEBUG = 0, TENON_LOG_INFO = 1, TENON_LO
 typedef struct tenon_backend tenon_backend;
 
 /* What the host offers. Any entry may be NULL. Called only from threads inside an entry of the
- * backend or inside a gang, never under a lock. Lives for ever. Messages of its statuses live until this thread's next call
+ * backend or inside a gang, never under a lock; from several threads at once. Lives for ever. Messages of its statuses live until this thread's next call
  * into the host. */
 typedef struct tenon_host {
   uint64_t struct_size;
@@ -47,7 +48,8 @@ typedef struct tenon_host {
    * TENON_UNAVAILABLE: a miss. */
   tenon_status (*cache_get)(void* ctx, const char* key, void* data, uint64_t* bytes);
   tenon_status (*cache_put)(void* ctx, const char* key, const void* data, uint64_t bytes);
-  /* Another backend by name, for those that stand on one. No cycles. */
+  /* Another backend by name, for those that stand on one: its table, whose struct_size `out` has before as the room that there
+   * is. No cycles. */
   tenon_status (*open_backend)(void* ctx, const char* name, tenon_backend* out);
 } tenon_host;
 
@@ -97,9 +99,10 @@ struct tenon_backend {
 
   /* optional: NULL where absent */
   tenon_status (*stats)(tenon_device* device, tenon_stats* out);
-  /* Events of programs compiled with TENON_OPTION_TRACE. The sink lives until it is ended: NULL flushes and ends, after
-   * which nothing is emitted. */
+  /* Events of programs compiled with TENON_OPTION_TRACE. A device has one sink at a time, a second is TENON_INVALID. It is
+   * borrowed until it is ended: NULL flushes and ends, after which nothing is emitted; device_close ends it too. */
   tenon_status (*trace)(tenon_device* device, const tenon_sink* sink);
+  /* The extension of that name in exactly that version, whose header says what it is; NULL: not offered. Lives for ever. */
   const void* (*extension)(void* self, const char* name, uint32_t version);
   /* What failed on this queue: code, place and text. Any thread, while the queue lives. */
   tenon_status (*error_info)(tenon_queue* queue, tenon_error* out);
@@ -111,7 +114,9 @@ struct tenon_backend {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Fills `out` up to its struct_size and sets struct_size to what it filled. Both tables live for ever. */
+/* Fills `out` up to its struct_size and sets struct_size to what it filled. Both tables live for ever. The core calls it once in
+ * a process, before all else of the backend; a host that calls it again, with the same table, one call at a time, gets the same
+ * answer. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

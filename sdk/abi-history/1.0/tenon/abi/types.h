@@ -11,10 +11,15 @@
  *    are hints and may be ignored. Zero in any field means the default or nothing.
  *  - `flags` of what comes out: the caller sets them as those passed in, to ask; the backend writes them anew. A reader that
  *    does not know a low bit there does without the struct or element, as if it had not come.
+ *  - Pointers to what an entry gives, `out`, `host`, `info`, `ticket`, `done`, `count`, are never NULL. After an error what they
+ *    point to is as it was, unless said otherwise.
  *  - `reserved` is written as zero and not read.
  *  - Strings are UTF-8, NUL-terminated. They, structs and arrays that are passed in are borrowed for the call, unless said
  *    otherwise: `copy`, `run`, `compile` keep no pointer to `after`, `scalars`, handles' arrays, options or graphs.
- *  - Structs to fill come with struct_size set and zeros behind it; elements of arrays to fill come as zeros.
+ *  - Structs to fill come with struct_size set, to the room that there is, and zeros behind it and the flags; the backend leaves
+ *    struct_size alone. The two tables of plugin.h are the exception. Elements of arrays to fill come as zeros.
+ *  - Names with a dot, of ops, attributes and extensions, belong to whom the part before the dot names: "tenon." is Tenon's,
+ *    "acme.moe" Acme's. Names without one are Tenon's.
  *  - Types marked "frozen" never change; everything else only grows at its end.
  */
 #ifndef TENON_ABI_TYPES_H
@@ -53,7 +58,9 @@ typedef struct tenon_status {
   const char* message;
 } tenon_status;
 
-/* Element types. The numbers never change; those from 0x40000000 to INT32_MAX are for vendors, no version gives them away. */
+/* Element types. The numbers never change; those from 0x40000000 to INT32_MAX are for vendors, no version gives them away, here
+ * and in every other enum. In 1.0 a vendor's dtype has no width that the core knows: it stays within a vendor's own ops, and
+ * neither inputs nor results of a graph have it. */
 typedef enum tenon_dtype {
   TENON_F32 = 1,
   TENON_BF16 = 2,
