@@ -192,6 +192,9 @@ cp "$work/headers/tenon/abi/device.h" "$work/kept.h"
 change device.h 's/uint32_t domain;/uint64_t domain;/'
 freezes 1 'tenon_unit.domain is of type uint64_t'
 cp "$work/kept.h" "$work/headers/tenon/abi/device.h"
+change device.h 's/What failed/What has failed/;s/Undefined contents/No contents/;s/The first failure of/The failure of/'
+freezes 1 'device.h is not'
+cp "$work/kept.h" "$work/headers/tenon/abi/device.h"
 freezes 0 'version 1.0 (frozen): all of it is still there'
 freezes 1 'version 1.0 is frozen; what is frozen has to be a draft'
 tried=$((tried + 1))
