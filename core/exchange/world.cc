@@ -34,10 +34,10 @@ constexpr milliseconds kForOthers{24 * 3600 * 1000};  // which end in order; a l
 
 // Until the processes have met nobody knows who is missing. A normal start takes a second; where programs load slowly, as from a
 // disk of a cluster, this one was slow to come so far itself, and others may be slower.
-constexpr seconds kToMeet{8};
+constexpr seconds kToMeet{7};
 constexpr int kTimesOwnStart = 4;
 constexpr seconds kMostOwnStart{60};
-constexpr seconds kForFirst{1};  // process 0 speaks for all, where it can
+constexpr milliseconds kForFirst{1500};  // process 0 speaks for all; then mpirun needs a second to end them
 
 std::atomic<World*> the_world{nullptr};
 
@@ -66,7 +66,7 @@ milliseconds own_age() {
 
 // How long to wait for the others, or why what the user said of it is no time.
 Result<milliseconds> time_to_meet() {
-  const milliseconds first = job().rank > 0 ? kForFirst : seconds(0);
+  const milliseconds first = job().rank > 0 ? kForFirst : milliseconds(0);
   const char* const said = ::secure_getenv("TENON_MEET_SECONDS");
   if (!said || !*said) return kToMeet + kTimesOwnStart * own_age() + first;
   const std::string_view all(said);
