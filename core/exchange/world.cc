@@ -34,7 +34,7 @@ constexpr milliseconds kForOthers{24 * 3600 * 1000};  // which end in order; a l
 
 // Until the processes have met nobody knows who is missing. A normal start takes a second; where programs load slowly, as from a
 // disk of a cluster, this one was slow to come so far itself, and others may be slower.
-constexpr seconds kToMeet{7};
+constexpr seconds kToMeet{5};
 constexpr int kTimesOwnStart = 4;
 constexpr seconds kMostOwnStart{60};
 constexpr milliseconds kForFirst{1500};  // process 0 speaks for all; then mpirun needs a second to end them

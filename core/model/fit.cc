@@ -190,13 +190,15 @@ class Fitting {
 
 }  // namespace
 
-const std::vector<double>& History::operator[](std::string_view name) const {
+const std::vector<double>& History::operator[](std::string_view name) const& {
   const auto found = history.find(std::string(name));
   if (found != history.end()) return found->second;
   std::vector<std::string_view> names;
   for (const auto& entry : history) names.push_back(entry.first);
   fail("the history has no '", name, "'; it has: ", join(names));
 }
+
+std::vector<double> History::operator[](std::string_view name) && { return std::as_const(*this)[name]; }
 
 History Model::fit(const FitData& data, const FitOptions& options) {
   check_options(options);

@@ -149,8 +149,9 @@ struct History {
   std::vector<int> epoch;  // from 0
   std::map<std::string, std::vector<double>> history;
   std::vector<Throughput> throughput;  // of each epoch's training
-  // Throws Error naming what there is when there is none of that name.
-  const std::vector<double>& operator[](std::string_view name) const;
+  // Throws Error naming what there is when there is none of that name. Of what fit() gives and nobody keeps, a copy.
+  const std::vector<double>& operator[](std::string_view name) const&;
+  std::vector<double> operator[](std::string_view name) &&;
 };
 
 }  // namespace tenon
