@@ -50,7 +50,7 @@ uint64_t mix(uint64_t hash, uint64_t value) {
 }  // namespace
 
 Status Source::look_at(const RecordRef& ref, const std::function<Status(std::string_view)>&) const {
-  return invalid(where(ref), ": is no record");
+  return invalid(where({.ref = ref}), ": is no record");
 }
 
 namespace {
@@ -62,10 +62,10 @@ class RecordSource : public Source {
     for (const RecordFile& file : files_.files()) records_ += file.records();
   }
 
-  Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
+  Status fill(const PlannedRow& row, Slots& out) const override {
     ItemRoom room;
-    const Status status = room.run([&] { return fill_once(ref, sample, out); });
-    return status.ok() ? status : with_place(status, where(ref));
+    const Status status = room.run([&] { return fill_once(row.ref, row.sample, out); });
+    return status.ok() ? status : with_place(status, where(row));
   }
   Status look_at(const RecordRef& ref, const std::function<Status(std::string_view)>& fn) const override {
     ItemRoom room;
@@ -74,10 +74,10 @@ class RecordSource : public Source {
       TENON_ASSIGN(const std::string_view data, files_.read(parts_[ref.part].file, record_of(ref), 0, &large));
       return call_user(fn, data);
     });
-    return status.ok() ? status : with_place(status, where(ref));
+    return status.ok() ? status : with_place(status, where({.ref = ref}));
   }
-  std::string where(const RecordRef& ref) const override {
-    return files_.where(parts_[ref.part].file, record_of(ref));
+  std::string where(const PlannedRow& row) const override {
+    return files_.where(parts_[row.ref.part].file, record_of(row.ref));
   }
   std::vector<uint32_t> counts() const override {
     std::vector<uint32_t> counts;
@@ -140,11 +140,11 @@ class RecordSource : public Source {
 class FunctionSource : public Source {
  public:
   FunctionSource(Part part, ExampleFn fn) : part_(part), fn_(std::move(fn)) {}
-  Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const override {
-    const Status status = call_user(fn_, part_.record(ref), sample, out);
-    return status.ok() ? status : with_place(status, where(ref));
+  Status fill(const PlannedRow& row, Slots& out) const override {
+    const Status status = call_user(fn_, part_.record(row.ref), row.sample, out);
+    return status.ok() ? status : with_place(status, where(row));
   }
-  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
+  std::string where(const PlannedRow& row) const override { return cat("example ", part_.record(row.ref)); }
   std::vector<uint32_t> counts() const override { return {part_.count}; }
   int64_t bytes_per_example() const override { return 32 << 10; }
 
@@ -158,8 +158,8 @@ class MemorySource : public Source {
   MemorySource(Part part, std::vector<MemoryFeature> features) : part_(part), features_(std::move(features)) {
     for (const MemoryFeature& feature : features_) bytes_.push_back(feature.spec.type.bytes());
   }
-  Status fill(const RecordRef& ref, const Sample&, Slots& out) const override {
-    const auto example = static_cast<size_t>(part_.record(ref));
+  Status fill(const PlannedRow& planned, Slots& out) const override {
+    const auto example = static_cast<size_t>(part_.record(planned.ref));
     for (size_t i = 0; i < features_.size(); ++i) {
       const auto row = out.get<std::byte>(i);
       std::memcpy(row.data(), features_[i].bytes().data() + example * row.size(), row.size());
@@ -176,7 +176,7 @@ class MemorySource : public Source {
         return copy_each(feature, rows, to, bytes), true;
     }
   }
-  std::string where(const RecordRef& ref) const override { return cat("example ", part_.record(ref)); }
+  std::string where(const PlannedRow& row) const override { return cat("example ", part_.record(row.ref)); }
   std::vector<uint32_t> counts() const override { return {part_.count}; }
   int64_t bytes_per_example() const override {
     int64_t sum = 1;
@@ -462,23 +462,25 @@ Result<Dataset> Dataset::from_function(int64_t size, std::vector<FeatureSpec> sp
   });
 }
 
-const std::vector<FeatureSpec>& Dataset::specs() const { return impl_->specs; }
+const std::vector<FeatureSpec>& Dataset::specs() const { return ready().specs; }
 const std::vector<FeatureSpec>& Dataset::specs(int bucket) const {
-  return bucket < 0 ? impl_->specs : impl_->buckets.specs[static_cast<size_t>(bucket)];
+  return bucket < 0 ? ready().specs : ready().buckets.specs[static_cast<size_t>(bucket)];
 }
-int64_t Dataset::left_out() const { return impl_->left_out + impl_->buckets.left_out; }
-const InputOptions& Dataset::options() const { return impl_->options; }
-int64_t Dataset::size() const { return static_cast<int64_t>(impl_->size); }
-uint64_t Dataset::fingerprint() const { return impl_->fingerprint; }
-uint64_t Dataset::data_fingerprint() const { return impl_->data_fingerprint; }
+int64_t Dataset::left_out() const { return ready().left_out + ready().buckets.left_out; }
+const InputOptions& Dataset::options() const { return ready().options; }
+int64_t Dataset::size() const { return ready().counted ? static_cast<int64_t>(ready().size) : kUnknownCardinality; }
+uint64_t Dataset::fingerprint() const { return ready().fingerprint; }
+uint64_t Dataset::data_fingerprint() const { return ready().data_fingerprint; }
 
 int64_t Dataset::batches() const {
+  if (impl_->node) return cardinality();
   const int64_t batch = options().batch_size;
   return options().drop_remainder ? size() / batch : (size() + batch - 1) / batch;
 }
 
 PipelineState Dataset::epoch(uint64_t epoch) const {
-  return {epoch * impl_->size, impl_->fingerprint, impl_->data_fingerprint};
+  const Impl& data = ready();
+  return {epoch * data.size, data.fingerprint, data.data_fingerprint};
 }
 
 }  // namespace tenon

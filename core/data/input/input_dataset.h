@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,31 +16,38 @@ namespace tenon {
 
 constexpr size_t kMaxFeatures = 64;  // of one dataset
 
-// Examples at random. Thread safe and immutable.
+struct PlannedBatch;  // of a chain: data/chain/chain_batches.h
+struct ChainBatches;
+class ChainNode;
+
 // A row of a batch.
 struct PlannedRow {
-  RecordRef ref;
+  RecordRef ref;  // of a chain: the row itself
   Sample sample;
-  Status status;  // why the row is missing
+  Status status;                  // why the row is missing
+  PlannedBatch* batch = nullptr;  // of a chain: that it is a row of
 };
 
+// Examples at random. Thread safe and immutable.
 class Source {
  public:
   virtual ~Source() = default;
   // Fills one row. Errors say which example, with its place.
-  virtual Status fill(const RecordRef& ref, const Sample& sample, Slots& out) const = 0;
+  virtual Status fill(const PlannedRow& row, Slots& out) const = 0;
   // Copies a feature of many examples that lie in memory as they are, `bytes` each, which cannot fail. False: they do not.
   virtual bool copy(size_t /*feature*/, std::span<const PlannedRow> /*rows*/, char* /*to*/, size_t /*bytes*/) const {
     return false;
   }
   // Names one for messages: "FILE: record at offset N", "example N".
-  virtual std::string where(const RecordRef& ref) const = 0;
+  virtual std::string where(const PlannedRow& row) const = 0;
   // The record itself; an error where an example is none.
   virtual Status look_at(const RecordRef& ref, const std::function<Status(std::string_view record)>& fn) const;
   // How many examples of each part there are.
   virtual std::vector<uint32_t> counts() const = 0;
   // About what an example costs to read, in bytes; decides how many one task makes.
   virtual int64_t bytes_per_example() const = 0;
+  // Whether the rows of a batch are best made by one task.
+  virtual bool rows_together() const { return false; }
   // Whether a small batch is made faster by the consumer itself than by asking the pool.
   virtual bool immediate() const { return false; }
   // Dataset::data_fingerprint().
@@ -58,6 +66,17 @@ struct Dataset::Impl {
   uint64_t fingerprint = 0, data_fingerprint = 0;
   BucketTable buckets = {};  // empty: none
   int64_t left_out = 0;      // by options.keep
+
+  // A chain. What is above is that of another Impl, which is made when somebody asks.
+  struct Sealing {
+    std::once_flag once;
+    std::shared_ptr<const Impl> impl;
+  };
+  std::shared_ptr<const ChainNode> node = nullptr;
+  std::shared_ptr<Sealing> sealing = nullptr;
+  // Of the Impl that is made of a chain, whose size is not known where `counted` is false.
+  std::shared_ptr<const ChainBatches> batches = nullptr;
+  bool counted = true;
 };
 
 // The map function of Dataset::images and its specs.

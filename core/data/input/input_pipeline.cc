@@ -9,7 +9,7 @@
 #include "base/caught.h"
 #include "base/process/thread_pool.h"
 #include "base/text.h"
-#include "data/input/input_slot.h"
+#include "data/input/input_plan.h"
 #include "tenon/input.h"
 
 namespace tenon {
@@ -73,10 +73,9 @@ struct InputPipeline::Impl {
 
   Impl(Dataset d, ThreadPool& p)
       : dataset(std::move(d)),
-        data(*dataset.impl_),
+        data(dataset.ready()),
         pool(p),
-        order(data.source->counts(), data.order),
-        buckets(order, data.buckets) {}
+        batches(make_plan(data, p)) {}
   ~Impl() {
     for (const uint32_t index : pending) wait(*slots[index]);
   }
@@ -84,9 +83,7 @@ struct InputPipeline::Impl {
   void add_slots(std::vector<BatchSlot> memory);
   void start(const PipelineState& from);
   void schedule();
-  uint64_t next_rows() const;
   bool plan(InputSlot& slot);
-  void plan_bucket(InputSlot& slot);
   void launch(uint32_t index);
   bool submit(Task* task);
   void run(const Task& task) noexcept;
@@ -102,16 +99,14 @@ struct InputPipeline::Impl {
   const Dataset::Impl& data;
   ThreadPool& pool;
 
-  Order order;
-  BucketOrder buckets;  // of data that have some
-  std::vector<PlannedExample> planned;
-  uint64_t next_sample = 0;
-  uint64_t last_sample = 0;  // exclusive; unused when the stream repeats
+  const std::unique_ptr<BatchPlan> batches;
+  Status plan_failed;  // told when the batches before have been delivered
   bool exact = true;
   int64_t rows_a_task = 1;
   uint32_t transposers = 1;
   bool immediate = false;
   size_t target = 2;  // batches made ahead
+  size_t most_target = 2;
   bool warm = false;  // a batch has been delivered since the start
   double waited = 0;
   Status failed;
@@ -135,6 +130,10 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
   for (size_t b : data.bytes) bytes += static_cast<int64_t>(b);
   const int64_t batch = data.options.batch_size;
   rows_a_task = std::clamp<int64_t>(kTaskBytes / (bytes + data.source->bytes_per_example()), 1, 64);
+  if (data.source->rows_together()) rows_a_task = batch;
+  most_target = memory.size();
+  if (data.options.ram_budget > 0)
+    most_target = std::clamp<size_t>(static_cast<size_t>(data.options.ram_budget / std::max<int64_t>(bytes * batch, 1)), 1, most_target);
   immediate = data.source->immediate() && bytes * batch <= kImmediateBytes;
   transposers = static_cast<uint32_t>(std::clamp<int64_t>(bytes * batch / (1 << 20), 1, 64));
   const int64_t most_rows = data.buckets.empty() ? batch : data.buckets.most_rows();
@@ -156,48 +155,22 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
 void InputPipeline::Impl::start(const PipelineState& from) {
   const bool other = from.data != 0 && data.data_fingerprint != 0 && from.data != data.data_fingerprint;
   exact = from.samples == 0 || (from.fingerprint == data.fingerprint && !other);
-  next_sample = from.samples;
-  last_sample = (from.samples / data.size + 1) * data.size;
-  if (data.buckets.empty())
-    order.seek(from.samples);
-  else
-    buckets.seek(from.samples), next_sample = buckets.delivered();
-  target = data.options.prefetch > 0 ? static_cast<size_t>(data.options.prefetch) : 2;
+  batches->seek(from.samples);
+  plan_failed = {};
+  target = std::min(data.options.prefetch > 0 ? static_cast<size_t>(data.options.prefetch) : 2, most_target);
   warm = false;
   failed = {};
   schedule();
 }
 
-// How many rows the next batch will ask for; 0 when the stream has ended.
-uint64_t InputPipeline::Impl::next_rows() const {
-  const uint64_t batch = static_cast<uint64_t>(data.options.batch_size);
-  if (data.options.repeat) return batch;
-  const uint64_t left = last_sample - next_sample;
-  return left < batch && data.options.drop_remainder ? 0 : std::min(batch, left);
-}
-
-void InputPipeline::Impl::plan_bucket(InputSlot& slot) {
-  slot.set_bucket(buckets.next(planned));
-  for (size_t row = 0; row < planned.size(); ++row) {
-    const PlannedExample& example = planned[row];
-    slot.rows[row].ref = example.ref;
-    slot.rows[row].sample = {example.sample, example.epoch, data.options.seed, data.options.training};
-  }
-  next_sample = buckets.delivered();
-}
-
 // Which examples the slot holds.
 bool InputPipeline::Impl::plan(InputSlot& slot) {
-  uint64_t count = next_rows();
-  if (count == 0) return false;
-  if (!data.buckets.empty()) plan_bucket(slot), count = planned.size();
-  for (uint64_t row = 0; data.buckets.empty() && row < count; ++row) {
-    slot.rows[row].ref = order.next();
-    slot.rows[row].sample = {next_sample++, order.epoch(), data.options.seed, data.options.training};
-  }
-  slot.planned = static_cast<int64_t>(count);
+  if (!plan_failed.ok()) return false;
+  const Result<uint64_t> count = caught([&]() -> Result<uint64_t> { return batches->next(slot); });
+  plan_failed = count.status();
+  if (!count.ok() || *count == 0) return false;
+  slot.planned = static_cast<int64_t>(*count);
   slot.choose_memory();
-  slot.end_sample = next_sample;
   slot.failure = {};
   slot.ready.store(false, std::memory_order_relaxed);
   return true;
@@ -349,7 +322,11 @@ Result<Batch> InputPipeline::Impl::next() {
     if (!p.failed.ok()) return p.failed;
     p.schedule();
     if (p.pending.empty()) {
-      if (p.free.empty() && p.next_rows() > 0)
+      if (!p.plan_failed.ok()) {
+        p.failed = p.plan_failed;
+        return p.failed;
+      }
+      if (p.free.empty() && !p.batches->at_end())
         return invalid("all ", p.slots.size(), " input slots are held: release one before next()");
       return Batch{};
     }
@@ -358,7 +335,7 @@ Result<Batch> InputPipeline::Impl::next() {
     if (!slot.ready.load(std::memory_order_acquire)) {
       const auto begin = Clock::now();
       // The first batch is always waited for; a later one means that too few were made ahead.
-      if (p.warm && p.data.options.prefetch == 0 && p.target < p.slots.size()) ++p.target;
+      if (p.warm && p.data.options.prefetch == 0 && p.target < p.most_target) ++p.target;
       p.schedule();
       p.wait(slot);
       p.waited += seconds_since(begin);
@@ -415,7 +392,7 @@ int64_t InputPipeline::position(const Batch& batch, int64_t row) const {
 }
 
 std::string InputPipeline::where(const Batch& batch, int64_t row) const {
-  return impl_->data.source->where(impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row).ref);
+  return impl_->data.source->where(impl_->slots[static_cast<size_t>(batch.slot)]->source_of(row));
 }
 
 int InputPipeline::prefetch() const { return static_cast<int>(std::min(impl_->target, impl_->slots.size())); }

@@ -26,12 +26,12 @@ void transpose_elements(const char* in, char* out, size_t batch, size_t elements
 }
 
 // What the source throws gets the example's place.
-Status fill_or_name(const Source& source, const RecordRef& ref, const Sample& sample, Slots& out) {
+Status fill_or_name(const Source& source, const PlannedRow& row, Slots& out) {
   try {
-    return source.fill(ref, sample, out);
+    return source.fill(row, out);
   } catch (...) {
     const Status thrown = status_of_exception();
-    return Status(thrown.code(), cat(source.where(ref), ": ", thrown.message()));
+    return Status(thrown.code(), cat(source.where(row), ": ", thrown.message()));
   }
 }
 
@@ -81,7 +81,7 @@ void InputSlot::fill_row(size_t row) noexcept {
   std::array<void*, kMaxFeatures> pointers;
   for (size_t i = 0; i < rows_memory_.size(); ++i) pointers[i] = row_of(i, row);
   Slots out({pointers.data(), rows_memory_.size()}, *bytes_);
-  Status status = caught([&] { return fill_or_name(*data_.source, rows[row].ref, rows[row].sample, out); });
+  Status status = caught([&] { return fill_or_name(*data_.source, rows[row], out); });
   if (status.ok() && rows[row].status.ok()) return;
   if (!status.ok()) misses_.store(true, std::memory_order_relaxed);
   rows[row].status = std::move(status);

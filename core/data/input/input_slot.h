@@ -42,6 +42,7 @@ class InputSlot {
   int64_t planned = 0;           // how many of them this batch asks for
   int64_t valid = 0;             // how many it got, after settle()
   uint64_t end_sample = 0;
+  std::shared_ptr<PlannedBatch> batch = nullptr;  // of a chain
 
   // Owned by the pipeline.
   std::atomic<uint32_t> tasks_left{0};
