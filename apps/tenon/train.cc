@@ -40,6 +40,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
              "with --warm_start_from: NAME=ITS_NAME_THERE,..; names that end with / stand for all below them");
   flags.boolean("skip_mismatch", false, "with --warm_start_from: weights that have another shape there begin anew");
   flags.number("keep_checkpoint_every_n_hours", 10000, "hours after which one more is kept for good; 0: none", 0, 1e9);
+  flags.boolean("async_checkpoints", false, "write checkpoints while training goes on");
   flags.integer("save_summary_steps", 0, "steps between losses for TensorBoard in model_dir; 0: none", 0, 1e15);
   add_profile_flags(flags);
 }
@@ -81,6 +82,7 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
   c.save_checkpoints_steps = flags.integer("save_checkpoints_steps");
   if (c.save_checkpoints_steps == 0) c.save_checkpoints_secs = flags.number("save_checkpoints_secs");
   c.keep_checkpoint_every_n_hours = flags.number("keep_checkpoint_every_n_hours");
+  c.async_checkpoints = flags.boolean("async_checkpoints");
   c.save_summary_steps = flags.integer("save_summary_steps");
   c.keep_checkpoint_max = static_cast<int>(flags.integer("keep_checkpoint_max"));
   c.log_step_count_steps = flags.integer("log_step_count_steps");

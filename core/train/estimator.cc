@@ -1,4 +1,5 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
+#include "base/caught.h"
 #include "exchange/world.h"
 #include "step/named_plan.h"
 #include "train/estimator_impl.h"
@@ -169,19 +170,36 @@ void Estimator::Impl::discard() {
   parked.clear();
 }
 
+namespace {
+
+Status add_input(BundleWriter& writer, const PipelineState& at) {
+  TENON_TRY(writer.add_scalar(kSamples, static_cast<int64_t>(at.samples)));
+  TENON_TRY(writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint)));
+  return writer.add_scalar(kData, static_cast<int64_t>(at.data));
+}
+
+Status with_step(const Status& why, int64_t step) {
+  return Status(why.code(), cat("after step ", step, " ", why.message()));
+}
+
+}  // namespace
+
+void Estimator::Impl::saved_as(const std::string& path, int64_t at_step) {
+  log(cat("Calling checkpoint listeners after saving checkpoint ", at_step, "..."));
+  loaded = path;
+  if (events.on_checkpoint) events.on_checkpoint(at_step, path);
+}
+
 Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at, bool* finite) {
   *finite = true;
   const FillBundle fill = [&](BundleWriter& writer) -> Status {
     const Status saved = states->save(writer, finite);
-    if (!*finite) return Status(saved.code(), cat("after step ", step, " ", saved.message()));
+    if (!*finite) return with_step(saved, step);
     TENON_TRY(saved);
-    TENON_TRY(writer.add_scalar(kSamples, static_cast<int64_t>(at.samples)));
-    TENON_TRY(writer.add_scalar(kFingerprint, static_cast<int64_t>(at.fingerprint)));
-    return writer.add_scalar(kData, static_cast<int64_t>(at.data));
+    return add_input(writer, at);
   };
-  const std::string names = cat(config.model_dir, "/model.ckpt");
   log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
-  log(cat("Saving checkpoints for ", step, " into ", names, "."));
+  log(cat("Saving checkpoints for ", step, " into ", config.model_dir, "/model.ckpt."));
   std::string path;
   const Status saved = as_first_does([&]() -> Status {
     TENON_ASSIGN(path, manager.save(step, fill, sound));
@@ -192,10 +210,53 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
   if (World* const world = World::joined()) {
     TENON_ASSIGN(path, world->first_tells(path));
   }
-  log(cat("Calling checkpoint listeners after saving checkpoint ", step, "..."));
   dirty = false;
-  loaded = path;
-  if (events.on_checkpoint) events.on_checkpoint(step, path);
+  saved_as(path, step);
+  return {};
+}
+
+Status Estimator::Impl::save_copy(CheckpointManager& manager, const PipelineState& at, bool* finite,
+                                  BackgroundSave& background) {
+  TENON_TRY(collect(background, finite));
+  Result<VariableStore::AllKept> kept = is_first_process() ? states->keep() : VariableStore::AllKept();
+  if (!kept.ok() && kept.status().code() != Code::kOutOfMemory) return kept.status();
+  if (!as_first_says(kept.ok())) return save(manager, at, finite);
+  log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
+  log(cat("Saving checkpoints for ", step, " into ", config.model_dir, "/model.ckpt."));
+  dirty = false;
+  if (!is_first_process()) return {};
+  const auto copy = std::make_shared<const VariableStore::AllKept>(kept.take());
+  background.start(step, [&manager, copy, at, is_sound = sound](SavedCheckpoint& saved) -> Status {
+    const FillBundle fill = [&](BundleWriter& writer) -> Status {
+      for (const auto& [name, kept] : *copy) {
+        saved.finite = all_finite(kept.value.dtype(), kept.value.bytes());
+        if (!saved.finite) return with_step(not_finite_variable(name), saved.step);
+        TENON_TRY(writer.add(name, kept.value.type(), kept.value.bytes()));
+      }
+      return add_input(writer, at);
+    };
+    TENON_ASSIGN(saved.path, caught([&] { return manager.save(saved.step, fill, is_sound); }));
+    return {};
+  });
+  return {};
+}
+
+Status Estimator::Impl::collect(BackgroundSave& background, bool* finite) {
+  SavedCheckpoint saved;
+  bool any = false;
+  const Status status = as_first_does([&]() -> Status {
+    TENON_ASSIGN(any, background.collect(&saved));
+    return {};
+  });
+  *finite = as_first_says(saved.finite);
+  if (!status.ok()) return dirty = true, status;
+  if (!as_first_says(any)) return {};
+  if (World* const world = World::joined()) {
+    TENON_ASSIGN(saved.path, world->first_tells(saved.path));
+    TENON_ASSIGN(const std::string at, world->first_tells(cat(saved.step)));
+    saved.step = std::stoll(at);
+  }
+  saved_as(saved.path, saved.step);
   return {};
 }
 

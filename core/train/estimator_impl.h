@@ -17,6 +17,7 @@
 #include "step/traced_function.h"
 #include "tenon/estimator.h"
 #include "tenon/interrupts.h"
+#include "train/background_save.h"
 #include "train/model_function.h"
 #include "train/summaries.h"
 
@@ -125,6 +126,11 @@ struct Estimator::Impl {
   void discard();
   // `finite` becomes false where that is why it failed: the states are not to be used.
   Status save(CheckpointManager& manager, const PipelineState& at, bool* finite);
+  // The same of a copy, by `background`, while training goes on; at once where there is no memory for a copy.
+  Status save_copy(CheckpointManager& manager, const PipelineState& at, bool* finite, BackgroundSave& background);
+  // Waits for what `background` writes, and tells of it. Where it failed the states are to be saved again.
+  Status collect(BackgroundSave& background, bool* finite);
+  void saved_as(const std::string& path, int64_t at_step);
   // Where the training that left a checkpoint stood in its input; the beginning where it does not say.
   static Result<PipelineState> input_of(const TensorFile& checkpoint);
 

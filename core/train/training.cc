@@ -187,13 +187,14 @@ class Estimator::Training {
       TENON_ASSIGN(const uint32_t n, agreed_steps());
       if (interrupted_) break;
       TENON_TRY(run_.before_call());
+      TENON_TRY(tell_of_saved());
       TENON_ASSIGN(const StepCall done, call(n));
       if (done.steps > 0) TENON_TRY(account(done));
       if (m_.step < 0) break;  // its loss was bad, and a callback takes that for the end
       TENON_TRY(function_->feed()->status());
       if (done.steps < n) break;  // the end of the input, or an interruption
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
-        TENON_TRY(save());
+        TENON_TRY(m_.config.async_checkpoints ? save_beside() : save());
         pace_->saved();
       }
     }
@@ -295,7 +296,27 @@ class Estimator::Training {
 
   Status save() {
     bool finite = true;
-    const Status status = m_.save(*manager_, function_->feed()->state(), &finite);
+    Status status = m_.collect(background_, &finite);
+    if (status.ok() && (m_.dirty || m_.loaded.empty())) status = m_.save(*manager_, function_->feed()->state(), &finite);
+    return checked(status, finite);
+  }
+
+  // While the next steps run.
+  Status save_beside() {
+    bool finite = true;
+    const Status status = m_.save_copy(*manager_, function_->feed()->state(), &finite, background_);
+    return checked(status, finite);
+  }
+
+  // Processes wait for process 0 only where all save.
+  Status tell_of_saved() {
+    if (!background_.done() || World::joined()) return {};
+    bool finite = true;
+    const Status status = m_.collect(background_, &finite);
+    return checked(status, finite);
+  }
+
+  Status checked(const Status& status, bool finite) {
     return finite ? status : spoilt(status, m_.input.samples - static_cast<uint64_t>(input_->batch_size));
   }
 
@@ -303,6 +324,8 @@ class Estimator::Training {
   Status spoilt(const Status& why, uint64_t batch) {
     const PipelineState failed{batch, m_.input.fingerprint, m_.input.data};
     const Result<std::string> variable = m_.states->not_finite();
+    bool finite = true;
+    if (!m_.collect(background_, &finite).ok()) m_.log("The last checkpoint was not saved.");
     m_.discard();
     function_->close();
     if (World::joined()) return why;  // which batch it was, and which checkpoints are sound, one process alone would find
@@ -320,7 +343,7 @@ class Estimator::Training {
     m_.report_corrupt(function_->feed()->pipeline());
     if (m_.events.on_log && !losses_.empty() && lines_.left(m_.step)) say_loss();
     if (status.ok() && !cut && !run_.evaluates()) status = run_.end();
-    if (manager_ && m_.dirty) {
+    if (manager_ && (m_.dirty || as_first_says(background_.running()))) {
       const Status saved = save();
       if (m_.step < 0) return saved;
       if (status.ok()) status = saved;
@@ -336,6 +359,7 @@ class Estimator::Training {
   Impl& m_;
   const TrainOptions& options_;
   std::optional<CheckpointManager> manager_;
+  BackgroundSave background_;  // by the manager
   Run& run_;
   std::optional<StepInput> input_;
   std::unique_ptr<TracedFunction> function_;

@@ -6,16 +6,16 @@
 # Training that ends before its kill is compared, and a new one begins until there were enough kills. From the environment:
 # KILL_SAVES, the steps between saves (5); KILL_IN_SAVE, how many kills have to be inside one; KILL_SECONDS, after which no
 # kill follows; KILL_WHOLE, a program that is called as `KILL_WHOLE whole MODEL_DIR` and fails where a checkpoint does not
-# load; KILL_PRELOAD, what the killed ones load.
+# load; KILL_PRELOAD, what the killed ones load; KILL_FLAGS, more flags of theirs.
 kills=${2:-50} steps=${3:-400} RANDOM=${4:-1} saves=${KILL_SAVES:-5}
 . "$(dirname "$0")/runner_lib.sh"
 
 make_idx "$work/idx" 600 40
 "$tenon" convert idx --input "$work/idx" --output "$work/data" >/dev/null || exit 1
 # A small model: most of its time is saves. Dropout and the order of examples are state too.
-train() {  # MODEL_DIR
+train() {  # MODEL_DIR [FLAG..]
   exec "$tenon" train mlp --hidden 16 --dropout 0.2 --data_dir "$work/data" --model_dir "$1" --train_steps "$steps" --train_batch_size 32 \
-    --save_checkpoints_steps "$saves" --seed 3 --device cpu --noevaluate --json
+    --save_checkpoints_steps "$saves" --seed 3 --device cpu --noevaluate --json "${@:2}"
 }
 field() { sed -n 's/.*"'"$1"'": *"\{0,1\}\([^",}]*\).*/\1/p' "$2" | tail -n 1; }
 acknowledged() { sed -n 's/^model_checkpoint_path: "model.ckpt-\([0-9]*\).*/\1/p' "$1/checkpoint" 2>/dev/null; }
@@ -33,7 +33,7 @@ mkfifo "$work/pipe"
 run_once() {
   local before=$(acknowledged "$work/model") pid code start seen=0 line
   : >"$work/out"  # before a kill can come
-  (LD_PRELOAD=${KILL_PRELOAD:-} train "$work/model") >"$work/pipe" 2>"$work/err" &
+  (LD_PRELOAD=${KILL_PRELOAD:-} train "$work/model" ${KILL_FLAGS:-}) >"$work/pipe" 2>"$work/err" &
   pid=$!
   exec 8<"$work/pipe"
   while [ -n "$1" ] && [ "$seen" -lt "$1" ] && read -r -u 8 line; do

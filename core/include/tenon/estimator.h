@@ -80,6 +80,10 @@ struct RunConfig {
   // Both above 0 are an error, and 0 seconds mean the one at the end alone.
   int64_t save_checkpoints_steps = 0;
   std::optional<double> save_checkpoints_secs = {};
+  // Checkpoints between steps are written by a thread of their own while training goes on; a step waits for a copy of the
+  // variables alone, or, where there is no memory for one, as without it. One is acknowledged (RunEvents::on_checkpoint) once it is
+  // whole, which may be some steps later; a failure ends training then. The last one is written at once.
+  bool async_checkpoints = false;
   // The newest so many; 0: all. Of those saved where the loss had grown a million times over that of the first step, which is
   // no training any more, only the newest stays, so that there are older ones to go on from.
   int keep_checkpoint_max = 5;

@@ -225,6 +225,10 @@ Status VariableStore::write(std::string_view name, const Array& value) {
   return queue_.write(*buffer, value.bytes().data(), value.bytes().size());
 }
 
+Status not_finite_variable(const std::string& name) {
+  return invalid("variable '", name, "' holds nan or infinity, expected finite numbers");
+}
+
 // Gives a variable's bytes from the first on.
 FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const {
   return [this, &name, &buffer, finite, offset = uint64_t{0}](std::span<std::byte> piece) mutable -> Status {
@@ -232,7 +236,7 @@ FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer,
     offset += piece.size();
     if (all_finite(buffer.type().dtype, piece)) return {};
     if (finite) *finite = false;
-    return invalid("variable '", name, "' holds nan or infinity, expected finite numbers");
+    return not_finite_variable(name);
   };
 }
 

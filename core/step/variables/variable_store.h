@@ -108,4 +108,7 @@ class VariableStore {
   std::vector<std::byte> scratch_;  // of fill(): fresh memory for each variable would cost more than its numbers
 };
 
+// The error of a variable that may not be saved.
+Status not_finite_variable(const std::string& name);
+
 }  // namespace tenon

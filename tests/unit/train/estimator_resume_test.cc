@@ -1,4 +1,7 @@
 // Training that is taken up again ends with the bits of training that was never interrupted.
+#include <filesystem>
+#include <utility>
+
 #include "checkpoint/tensor_bundle.h"
 #include "unit/train/estimator_testing.h"
 
@@ -35,6 +38,41 @@ TEST(EstimatorResume, CheckpointsAndCallLengthsChangeNoBit) {
   EXPECT_EQ(hash_after(a.path(), {40}, {.save_checkpoints_steps = 3}), hash);
   EXPECT_EQ(hash_after(b.path(), {7, 40}, {.iterations_per_loop = 9}), hash);
   EXPECT_EQ(hash_after(c.path(), {11, 40}, {.iterations_per_loop = 1}), hash);
+}
+
+TEST(EstimatorResume, CheckpointsBesideTrainingAreThoseBetweenSteps) {
+  TemporaryDirectory between, beside, resumed;
+  const RunConfig sync{.save_checkpoints_steps = 3, .keep_checkpoint_max = 0};
+  RunConfig async = sync;
+  async.async_checkpoints = true;
+  std::vector<int64_t> told;
+  Estimator estimator(small_model, cpu(beside.path(), async));
+  estimator.set_events({.on_checkpoint = [&](int64_t step, const std::string&) { told.push_back(step); }});
+  check(estimator.train({.input = data(), .max_steps = 20}).status());
+  EXPECT_EQ(told, (std::vector<int64_t>{3, 6, 9, 12, 15, 18, 20}));
+  const std::string hash = hash_after(between.path(), {20}, sync);
+  EXPECT_EQ(estimator.variables_hash().take(), hash);
+  for (const int64_t step : told) {
+    const std::string name = "/model.ckpt-" + std::to_string(step);
+    EXPECT_EQ(BundleReader::open(beside.path() + name).take().fingerprint(),
+              BundleReader::open(between.path() + name).take().fingerprint())
+        << name;
+  }
+  EXPECT_EQ(hash_after(resumed.path(), {7, 20}, async), hash);
+}
+
+// The directory of the second checkpoint goes while training runs: the error is told, and the first is not touched.
+TEST(EstimatorResume, ACheckpointBesideTrainingThatFailsEndsIt) {
+  TemporaryDirectory dir;
+  Estimator estimator(small_model, cpu(dir.path(), {.save_checkpoints_steps = 2, .async_checkpoints = true}));
+  bool taken = false;
+  estimator.set_events({.on_checkpoint = [&](int64_t, const std::string&) {
+    if (std::exchange(taken, true)) return;
+    std::filesystem::remove(dir.path() + "/.lock");
+  }});
+  const Status status = estimator.train({.input = data(), .max_steps = 1000}).status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find(dir.path()), std::string::npos) << status.message();
 }
 
 TEST(EstimatorResume, TheSameEstimatorGoesOnAfterEvaluating) {
