@@ -11,7 +11,7 @@ function without(text, left, right) {  # what is between brackets
 }
 
 function add_members(text, n, i, parts, name, initialized) {  # of one declaration
-  gsub(/"[^"]*"/, "0", text)
+  gsub(/"[^"]*"|'[^']*'/, "0", text)
   text = without(text, "<", ">")
   if (text ~ /^ *(static|using|friend|enum|struct|class|operator|template|bool operator)/ || text ~ /^[^=]*\(/) {
     if (text ~ "^ *(explicit )?" struct " *\\(") aggregate = 0

@@ -3,6 +3,7 @@
 
 #include "tenon/callbacks.h"
 #include "tenon/hooks.h"
+#include "tenon/strategy.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
