@@ -72,6 +72,7 @@ void Function::next_epoch(uint64_t least) { impl_->next_epoch(least); }
 void Function::rewind() { impl_->rewind(); }
 int Function::traces() const { return impl_->traces(); }
 Throughput Function::throughput() const { return impl_->throughput(); }
+const std::vector<GraphNode>& Function::graph() const { return impl_->graph(); }
 
 Function::Impl::Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunction function,
                      const FunctionOptions& options)

@@ -65,6 +65,7 @@ struct Function::Impl {
   void leave(Stream& stream);
   int traces() const { return traced_.programs(); }
   Throughput throughput() const { return traced_.throughput(); }
+  const std::vector<GraphNode>& graph() const { return traced_.graph(); }
 
  private:
   Stream& stream_of(const Dataset& data);

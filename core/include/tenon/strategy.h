@@ -29,6 +29,7 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
+#include "tenon/graph_node.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
 #include "tenon/predicted_step.h"
@@ -143,6 +144,8 @@ class Function {
   int traces() const;
   // Counts all calls with data so far.
   Throughput throughput() const;
+  // Its nodes as they were traced for the first signature; none before.
+  const std::vector<GraphNode>& graph() const;
 
  private:
   friend class Strategy;

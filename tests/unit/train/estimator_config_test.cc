@@ -1,6 +1,6 @@
 // RunConfig: what contradicts itself, batch sizes of input functions, summaries.
 #include "train/summaries.h"
-#include "unit/callback/event_testing.h"
+#include "unit/summary/event_testing.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {

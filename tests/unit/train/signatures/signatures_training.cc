@@ -138,7 +138,9 @@ Table callbacks() {
           {"ProgbarLogger", {}},
           {"LearningRateScheduler", {TENON_FIELD(LearningRateSchedulerOptions(), verbose)}},
           {"SwapEMAWeights", {TENON_FIELD(SwapEMAWeightsOptions(), swap_on_epoch)}},
-          {"TensorBoard", {TENON_FIELD(board, log_dir), TENON_FIELD(board, update_freq)}},
+          {"TensorBoard",
+           {TENON_FIELD(board, log_dir), TENON_FIELD(board, histogram_freq), TENON_FIELD(board, write_graph),
+            TENON_FIELD(board, write_images), TENON_FIELD(board, write_steps_per_second), TENON_FIELD(board, update_freq)}},
           {"TerminateOnNaN", {TENON_FIELD(TerminateOnNaNOptions(), raise_error)}}};
 }
 
