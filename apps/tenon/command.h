@@ -26,7 +26,7 @@ struct Command {
 };
 
 extern const Command kDevices, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kSummarize, kGenerate, kAnswer, kScore, kInspect,
-    kPreflight, kBench;
+    kPreflight, kPlot, kBench;
 
 // --device, --threads, --seed, --json, --verbose, --help
 void add_common_flags(Flags& flags);

@@ -3,7 +3,7 @@
 #include "base/python_text.h"
 #include "base/text.h"
 #include "callback/hook_values.h"
-#include "callback/run_writer.h"
+#include "tenon/run_writer.h"
 
 namespace tenon {
 namespace {

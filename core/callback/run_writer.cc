@@ -1,4 +1,4 @@
-#include "callback/run_writer.h"
+#include "tenon/run_writer.h"
 
 #include "base/text.h"
 

@@ -1,5 +1,5 @@
 #include "base/text.h"
-#include "callback/run_writer.h"
+#include "tenon/run_writer.h"
 #include "callback/weight_image.h"
 #include "tenon/callbacks.h"
 #include "tenon/graph_node.h"
@@ -87,6 +87,8 @@ void TensorBoard::write_speed(TrainingRun& run, int epoch) {
   const double seconds = std::chrono::duration<double>(trained_ - begun_).count();
   if (last_step_ == first_step_ || seconds <= 0) return;
   Logs scalars{{"epoch_seconds", seconds}};
+  if (const double ms = run.predicted_step_ms(); ms > 0)
+    scalars["epoch_seconds_predicted"] = ms * 1e-3 * static_cast<double>(last_step_ - first_step_);
   if (options_.write_steps_per_second)
     scalars["epoch_steps_per_second"] = static_cast<double>(last_step_ - first_step_) / seconds;
   writer_->scalars(run, kTrain, scalars, epoch);

@@ -23,6 +23,7 @@ class ModelRun : public TrainingRun {
   std::vector<GraphNode> graph() const override {
     return step_of_fit_ ? step_of_fit_->graph() : std::vector<GraphNode>();
   }
+  double predicted_step_ms() const override;
   void stop() override { stopped_ = true; }
   std::vector<std::string> variables() const override;
   std::vector<std::string> weights() const override { return training_.weights(); }

@@ -105,6 +105,8 @@ class TracedFunction {
   Result<ProgramPlan> plan(const std::vector<TraceInput>& signature) const;
   // Predicts a step of that program, or of the one that there is already.
   Result<PredictedStep> forecast(const std::vector<TraceInput>& signature) const;
+  // REQUIRED: there is a program, whose step is predicted.
+  Result<PredictedStep> forecast() const { return predicted_step(programs_.front()->program->executable()); }
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
   Result<Array> result(const StepCall& call, std::string_view name) const;

@@ -16,6 +16,7 @@ constexpr std::string_view kLearningRate = "learning_rate", kStepCounter = "glob
 Status Estimator::Run::begin(Stretch stretch) {
   site_ = &stretch.site;
   nodes_ = &stretch.nodes;
+  predicted_step_ms_ = stretch.predicted_step_ms;
   save_ = std::move(stretch.save);
   throughput_ = std::move(stretch.throughput);
   device_ = m_.device->name();

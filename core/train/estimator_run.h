@@ -26,6 +26,7 @@ class Estimator::Run final : public TrainingRun {
   struct Stretch {
     const Graph& graph;
     const std::vector<GraphNode>& nodes;  // as it was traced
+    double predicted_step_ms;
     TrainingSite& site;
     int64_t steps;                 // that it does at most; 0: not known
     std::function<Status()> save;  // a checkpoint of model_dir; empty: there is none
@@ -67,6 +68,7 @@ class Estimator::Run final : public TrainingRun {
   const std::string& device() const override { return device_; }
   std::vector<GraphNode> graph() const override { return nodes_ ? *nodes_ : std::vector<GraphNode>(); }
   Throughput throughput() const override { return throughput_ ? past_ + throughput_() : past_; }
+  double predicted_step_ms() const override { return predicted_step_ms_; }
   void stop() override { stopped_ = true; }
   std::vector<std::string> variables() const override;
   std::vector<std::string> weights() const override { return weights_; }
@@ -95,6 +97,7 @@ class Estimator::Run final : public TrainingRun {
   bool begun_ = false, stopped_ = false, diverged_ = false;
   TrainingSite* site_ = nullptr;
   const std::vector<GraphNode>* nodes_ = nullptr;  // while the program is there
+  double predicted_step_ms_ = 0;
   std::function<Status()> save_;
   std::function<Throughput()> throughput_;
   Throughput past_;  // of the stretches before

@@ -140,7 +140,7 @@ class Estimator::Training {
     std::function<Status()> save_here;
     if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
-    TENON_TRY(run_.begin({executable().graph, function_->graph(), *site_, steps, save_here,
+    TENON_TRY(run_.begin({executable().graph, function_->graph(), result_.predicted_step_ms, *site_, steps, save_here,
                           [this] { return function_->throughput(); },
                           [this](const std::string& scalar, double value) { function_->set_number(scalar, value); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state

@@ -58,6 +58,9 @@ class TrainingRun {
   // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the limit.
   virtual Throughput throughput() const { return {}; }
 
+  // How long a step would take on the machine that an emulating device stands for; 0: nothing is predicted.
+  virtual double predicted_step_ms() const { return 0; }
+
   // Ends training at this step boundary; of fit() the epoch too, without validation.
   virtual void stop() = 0;
 

@@ -283,7 +283,8 @@ struct TensorBoardOptions {
 // Summaries for TensorBoard (tenon/summary.h) by Keras's names: epoch_loss and so on, and epoch_learning_rate where it can be
 // read, over epochs in LOG_DIR/train and, of val_loss and so on, in LOG_DIR/validation; there evaluation_loss_vs_iterations
 // over steps too. With batches, batch_loss and so on over steps. Beside Keras's: epoch_seconds, how long training took without
-// evaluation, and the text `device`; `tenon plot` draws from both.
+// evaluation, with epoch_seconds_predicted on the machine that an emulating device stands for, and the text `device`; `tenon
+// plot` draws from them.
 // A directory that cannot be written to is an error before the first step. Later training goes on, as when the disk is full: a
 // line says that summaries are left out, once until one can be written again. So it says once that another run writes there.
 class TensorBoard : public Callback {

@@ -1,4 +1,8 @@
-// The summaries of a training.
+// The summaries of a training, for a callback of one's own:
+//
+//   RunWriter board("MyCallback", "logs");
+//   board.open(run);                                                                       // in on_train_begin
+//   board.write(run, "train", [&](SummaryWriter& writer) { writer.scalar("norm", norm, run.step()); });
 #pragma once
 
 #include <map>
