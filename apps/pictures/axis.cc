@@ -10,7 +10,8 @@ namespace {
 
 // 1, 2 or 5 times a power of ten.
 double nice_step(double range, int about) {
-  const double raw = range / std::max(about, 1), power = std::pow(10, std::floor(std::log10(raw))), leading = raw / power;
+  const double raw = range / std::max(about, 1), power = std::pow(10, std::floor(std::log10(raw))),
+               leading = raw / power;
   return power * (leading < 1.5 ? 1 : leading < 3.5 ? 2 : leading < 7.5 ? 5 : 10);
 }
 

@@ -50,7 +50,8 @@ void draw(Canvas& canvas, const BarsPicture& p, Extent size) {
   for (size_t i = 0; i < p.bars.size(); ++i) {
     const Bar& bar = p.bars[i];
     const double middle = top + (static_cast<double>(i) + 0.5) * kRow, length = axis.place(bar.value) * longest;
-    canvas.fill({left, middle - kBar / 2, std::max(length, 1.0), kBar}, bar.pale ? tint(kColors[5], 0.75) : kColors[0], 2);
+    canvas.fill({left, middle - kBar / 2, std::max(length, 1.0), kBar}, bar.pale ? tint(kColors[5], 0.75) : kColors[0],
+                2);
     draw_name(canvas, bar, {left - 14, middle}, names);
     canvas.text({left + length + 8, middle}, bar.text, {.size = kTextSize, .color = kInk, .bold = true});
   }

@@ -10,8 +10,10 @@ namespace tenon::pictures {
 namespace {
 
 [[noreturn]] void no_library(const std::string& why) {
-  throw Error(Status(Code::kUnavailable, "pictures need lib/tenon/pictures/cairo.so, which the package tenon-pictures brings, and a "
-                                         "build makes where libpango1.0-dev and libcairo2-dev are installed: " + why));
+  throw Error(Status(Code::kUnavailable,
+                     "pictures need lib/tenon/pictures/cairo.so, which the package tenon-pictures brings, and a "
+                     "build makes where libpango1.0-dev and libcairo2-dev are installed: " +
+                         why));
 }
 
 // Beside the program, and nowhere else: what may write there may write the program.

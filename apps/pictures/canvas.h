@@ -75,5 +75,6 @@ std::unique_ptr<Canvas> new_canvas(Format format, double width, double height, d
 inline constexpr unsigned kCanvasVersion = 1;
 extern "C" {
 using tenon_canvas_version_fn = unsigned();
-using tenon_canvas_new_fn = tenon::pictures::Canvas*(tenon::pictures::Format format, double width, double height, double scale);
+using tenon_canvas_new_fn = tenon::pictures::Canvas*(tenon::pictures::Format format, double width, double height,
+                                                     double scale);
 }

@@ -13,7 +13,12 @@ namespace {
 constexpr size_t kMostNumbers = 26, kMostNames = 60;  // classes with counts in the cells, and with names beside them
 constexpr double kLeastNameWidth = 42, kMostNameWidth = 150, kAxisName = 22, kBeside = 54;
 
-double cell_of(size_t classes) { return classes <= 12 ? 50 : classes <= kMostNumbers ? 36 : classes <= kMostNames ? 18 : 900.0 / static_cast<double>(classes); }
+double cell_of(size_t classes) {
+  return classes <= 12             ? 50
+         : classes <= kMostNumbers ? 36
+         : classes <= kMostNames   ? 18
+                                   : 900.0 / static_cast<double>(classes);
+}
 
 std::string share_text(int64_t part, int64_t all) {
   if (all == 0) return "–";
@@ -23,7 +28,8 @@ std::string share_text(int64_t part, int64_t all) {
 
 class MatrixDrawing {
  public:
-  MatrixDrawing(Canvas& canvas, const ConfusionPicture& p) : canvas_(canvas), p_(p), n_(p.classes.size()), cell_(cell_of(n_)) {
+  MatrixDrawing(Canvas& canvas, const ConfusionPicture& p)
+      : canvas_(canvas), p_(p), n_(p.classes.size()), cell_(cell_of(n_)) {
     if (has_names())
       for (const std::string& name : p.classes)
         widest_ = std::max(widest_, canvas.measure(name, {.size = name_size(), .most_width = kMostNameWidth}).width);
@@ -52,7 +58,9 @@ class MatrixDrawing {
   // Names above the columns lie slanted where they are wider than these.
   bool turned() const { return std::max(widest_, kLeastNameWidth) > cell_ - 4; }
 
-  int64_t row_sum(size_t truth) const { return std::accumulate(p_.counts[truth].begin(), p_.counts[truth].end(), int64_t{0}); }
+  int64_t row_sum(size_t truth) const {
+    return std::accumulate(p_.counts[truth].begin(), p_.counts[truth].end(), int64_t{0});
+  }
   int64_t column_sum(size_t taken) const {
     int64_t sum = 0;
     for (const auto& row : p_.counts) sum += row[taken];
@@ -78,12 +86,13 @@ class MatrixDrawing {
 
   void draw_cell(size_t truth, size_t taken) {
     const int64_t count = p_.counts[truth][taken], all = row_sum(truth);
-    const double share = all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all), gap = cell_ >= 18 ? 1 : 0;
+    const double share = all == 0 ? 0 : static_cast<double>(count) / static_cast<double>(all),
+                 gap = cell_ >= 18 ? 1 : 0;
     const Color color = truth == taken ? kColors[0] : kColors[1];
     // Few of many are to be seen too.
     const double shade = truth == taken ? share : std::sqrt(share);
-    const Box box{grid_.x + static_cast<double>(taken) * cell_ + gap, grid_.y + static_cast<double>(truth) * cell_ + gap,
-                  cell_ - 2 * gap, cell_ - 2 * gap};
+    const Box box{grid_.x + static_cast<double>(taken) * cell_ + gap,
+                  grid_.y + static_cast<double>(truth) * cell_ + gap, cell_ - 2 * gap, cell_ - 2 * gap};
     canvas_.fill(box, count == 0 ? kEmpty : tint(color, 0.10 + 0.90 * shade), gap > 0 ? 3 : 0);
     if (n_ > kMostNumbers || count == 0) return;
     const double size = cell_ >= 50 ? 12 : 10, fitting = count < 10000 ? size : size - 2;
@@ -95,12 +104,14 @@ class MatrixDrawing {
     if (n_ > kMostNumbers) return;
     const TextStyle style{.size = 10.5, .color = kSoftInk, .across = Across::kLeft};
     for (size_t i = 0; i < n_; ++i)
-      canvas_.text({grid_.right() + 8, grid_.y + (static_cast<double>(i) + 0.5) * cell_}, share_text(p_.counts[i][i], row_sum(i)), style);
+      canvas_.text({grid_.right() + 8, grid_.y + (static_cast<double>(i) + 0.5) * cell_},
+                   share_text(p_.counts[i][i], row_sum(i)), style);
     TextStyle below = style;
     below.across = Across::kMiddle;
     if (cell_ < 50) below.size = 8;
     for (size_t i = 0; i < n_; ++i)
-      canvas_.text({grid_.x + (static_cast<double>(i) + 0.5) * cell_, grid_.bottom() + 13}, share_text(p_.counts[i][i], column_sum(i)), below);
+      canvas_.text({grid_.x + (static_cast<double>(i) + 0.5) * cell_, grid_.bottom() + 13},
+                   share_text(p_.counts[i][i], column_sum(i)), below);
     TextStyle what = style;
     what.across = Across::kRight;
     what.most_width = widest_ + kAxisName;

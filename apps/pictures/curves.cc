@@ -131,7 +131,8 @@ double legend(Canvas& canvas, const std::vector<LegendEntry>& entries, Place at,
     if (x > at.x && x + wide - 22 > at.x + width) x = at.x, y += kLegendLine;
     if (draws) {
       const double middle = y + kLegendLine / 2;
-      canvas.line({{x, middle}, {x + kSample, middle}}, {entry.color, 2.4, entry.dashed ? kDashes : std::vector<double>()});
+      canvas.line({{x, middle}, {x + kSample, middle}},
+                  {entry.color, 2.4, entry.dashed ? kDashes : std::vector<double>()});
       canvas.text({x + kSample + 7, middle}, entry.text, style);
     }
     x += wide;
@@ -152,7 +153,8 @@ void draw(Canvas& canvas, const CurvesPicture& picture, Extent size) {
   const double width = size.width - 2 * kMargin;
   double top = kMargin;
   if (!picture.title.empty()) {
-    canvas.text({kMargin, top + 8}, picture.title, {.size = kTitleSize, .color = kInk, .bold = true, .most_width = width});
+    canvas.text({kMargin, top + 8}, picture.title,
+                {.size = kTitleSize, .color = kInk, .bold = true, .most_width = width});
     top += 30;
   }
   const double rows_of_legend = legend(canvas, picture.legend, {kMargin, top}, width, true);
@@ -160,10 +162,12 @@ void draw(Canvas& canvas, const CurvesPicture& picture, Extent size) {
   const size_t panels = picture.panels.size(), columns = columns_of(panels);
   const size_t rows = (panels + columns - 1) / columns;
   const double wide = (width - kGap * static_cast<double>(columns - 1)) / static_cast<double>(columns);
-  const double high = (size.height - kMargin + 8 - top - kGap * static_cast<double>(rows - 1)) / static_cast<double>(rows);
+  const double high =
+      (size.height - kMargin + 8 - top - kGap * static_cast<double>(rows - 1)) / static_cast<double>(rows);
   for (size_t i = 0; i < panels; ++i) {
     const auto column = static_cast<double>(i % columns), row = static_cast<double>(i / columns);
-    PanelDrawing(canvas, picture.panels[i], {kMargin + column * (wide + kGap), top + row * (high + kGap), wide, high}).draw();
+    PanelDrawing(canvas, picture.panels[i], {kMargin + column * (wide + kGap), top + row * (high + kGap), wide, high})
+        .draw();
   }
 }
 

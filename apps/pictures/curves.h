@@ -10,7 +10,7 @@
 namespace tenon::pictures {
 
 struct Curve {
-  std::vector<Place> points;  // of numbers; the curve is broken where one is not finite
+  std::vector<Place> points;    // of numbers; the curve is broken where one is not finite
   std::vector<Place> raw = {};  // drawn faintly behind it: what was smoothed
   Color color = {};
   bool dashed = false;

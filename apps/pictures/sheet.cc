@@ -19,7 +19,8 @@ Box fitting(const SheetImage& image, const Box& square) {
 void draw_image(Canvas& canvas, const SheetImage& image, const Box& square) {
   canvas.fill(square, kEmpty, 4);
   if (!image.pixels.empty()) canvas.image(fitting(image, square), image.pixels.data(), image.width, image.height);
-  canvas.text({square.x, square.bottom() + 12}, image.first, {.size = kSmallSize, .color = kInk, .most_width = square.width});
+  canvas.text({square.x, square.bottom() + 12}, image.first,
+              {.size = kSmallSize, .color = kInk, .most_width = square.width});
   canvas.text({square.x, square.bottom() + 27}, image.second,
               {.size = kSmallSize, .color = image.wrong ? kColors[1] : kSoftInk, .most_width = square.width});
 }
@@ -42,7 +43,8 @@ void draw(Canvas& canvas, const SheetPicture& p, Extent size) {
   const int columns = columns_in(p);
   for (int i = 0; i < static_cast<int>(p.images.size()); ++i)
     draw_image(canvas, p.images[static_cast<size_t>(i)],
-               {kMargin + (i % columns) * (kSide + kBetween), kMargin + kHeadRoom + (i / columns) * (kSide + kWords), kSide, kSide});
+               {kMargin + (i % columns) * (kSide + kBetween), kMargin + kHeadRoom + (i / columns) * (kSide + kWords),
+                kSide, kSide});
 }
 
 }  // namespace tenon::pictures

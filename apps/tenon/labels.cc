@@ -13,9 +13,10 @@ namespace {
 
 size_t label_feature(const std::vector<FeatureSpec>& specs) {
   const Type one{DType::kI32, {}};
-  const auto found =
-      std::find_if(specs.begin(), specs.end(), [&](const FeatureSpec& s) { return s.name == "label" && s.type == one; });
-  if (found == specs.end()) throw Error(Status(Code::kUnsupported, "--labels: the data have no class for each example"));
+  const auto found = std::find_if(specs.begin(), specs.end(),
+                                  [&](const FeatureSpec& s) { return s.name == "label" && s.type == one; });
+  if (found == specs.end())
+    throw Error(Status(Code::kUnsupported, "--labels: the data have no class for each example"));
   return static_cast<size_t>(found - specs.begin());
 }
 

@@ -22,7 +22,8 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
   flags.text("output", "", "CSV file to write; empty: standard output");
-  flags.boolean("labels", false, "write the true classes too, as `tenon plot confusion` and `tenon plot wrong` want them");
+  flags.boolean("labels", false,
+                "write the true classes too, as `tenon plot confusion` and `tenon plot wrong` want them");
   flags.boolean("pr_curves", false, "precision and recall of each class for TensorBoard, in MODEL_DIR/eval");
 }
 
@@ -134,8 +135,7 @@ class Prediction {
                     static_cast<double>(values.at("probabilities")[static_cast<size_t>(classid)]));
     std::string line =
         format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
-    if (flags_.boolean("labels"))
-      line += format(",%d,%s", labels_.at(i), csv_field(name_of(labels_.at(i))).c_str());
+    if (flags_.boolean("labels")) line += format(",%d,%s", labels_.at(i), csv_field(name_of(labels_.at(i))).c_str());
     for (const float p : values.at("probabilities")) line += format(",%.6g", static_cast<double>(p));
     return line;
   }

@@ -194,9 +194,7 @@ class Training {
   }
 
   void train_only(const TrainInput& train) {
-    result_.train =
-        estimator_.train({.input = train, .max_steps = steps_, .hooks = hooks_})
-            .take();
+    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = hooks_}).take();
   }
 
   void train_and_test(const TrainInput& train, const Dataset& eval) {

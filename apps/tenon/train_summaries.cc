@@ -46,7 +46,8 @@ class RunSummaries : public Callback {
   // By the steps since the last ones.
   void write_seconds(TrainingRun& run, int64_t epoch) {
     Logs scalars{{"epoch_seconds", seconds_ / static_cast<double>(step_ - first_step_) * steps_of_epoch_}};
-    if (const double ms = run.predicted_step_ms(); ms > 0) scalars["epoch_seconds_predicted"] = ms * 1e-3 * steps_of_epoch_;
+    if (const double ms = run.predicted_step_ms(); ms > 0)
+      scalars["epoch_seconds_predicted"] = ms * 1e-3 * steps_of_epoch_;
     writer_.scalars(run, "", scalars, epoch);
     wrote_ = true;
     seconds_ = 0;
@@ -64,10 +65,11 @@ class RunSummaries : public Callback {
 }  // namespace
 
 void add_summary_flags(Flags& flags) {
-  flags.integer("save_summary_steps", 0,
-                "steps between losses for TensorBoard in model_dir, which gets graph, hyperparameters, times of epochs and "
-                "evaluations too; 0: nothing",
-                0, 1e15);
+  flags.integer(
+      "save_summary_steps", 0,
+      "steps between losses for TensorBoard in model_dir, which gets graph, hyperparameters, times of epochs and "
+      "evaluations too; 0: nothing",
+      0, 1e15);
   flags.boolean("histograms", false, "with --save_summary_steps: histograms of the weights at each evaluation");
 }
 

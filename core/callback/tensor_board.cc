@@ -1,8 +1,8 @@
 #include "base/text.h"
-#include "tenon/run_writer.h"
 #include "callback/weight_image.h"
 #include "tenon/callbacks.h"
 #include "tenon/graph_node.h"
+#include "tenon/run_writer.h"
 
 namespace tenon {
 namespace {

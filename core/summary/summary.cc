@@ -56,7 +56,7 @@ void SummaryWriter::put(const std::string& value, int64_t step) {
   if (file_) file_->add(event_proto::summary(step, {value}));
 }
 
-void SummaryWriter::scalar(const std::string& name, double data, int64_t step, const SummaryOptions& options) {
+void SummaryWriter::scalar(const std::string& name, double data, int64_t step, const ScalarSummaryOptions& options) {
   put(scalar_value(name, data, options.description, options_.tf1), step);
 }
 
@@ -86,12 +86,12 @@ void SummaryWriter::image(const std::string& name, const Array& data, int64_t st
 }
 
 void SummaryWriter::text(const std::string& name, const std::vector<std::string>& data, int64_t step,
-                         const SummaryOptions& options) {
+                         const TextSummaryOptions& options) {
   put(value(name, {"text", "", "", options.description}, event_proto::tensor(data, {std::ssize(data)})), step);
 }
 
 void SummaryWriter::text(const std::string& name, const std::string& data, int64_t step,
-                         const SummaryOptions& options) {
+                         const TextSummaryOptions& options) {
   put(value(name, {"text", "", "", options.description}, event_proto::tensor(std::vector{data}, {})), step);
 }
 

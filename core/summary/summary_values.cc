@@ -36,6 +36,12 @@ std::vector<double> histogram_buckets(const Array& data, int64_t buckets) {
   return out;
 }
 
+// The last threshold of n that is not above p, in the precision that p has: 0.35f is at the one of 0.35.
+size_t bucket_of(double p, int64_t n, bool single) {
+  const double in_range = std::clamp(p, 0.0, 1.0), scale = static_cast<double>(n - 1);
+  return static_cast<size_t>(single ? static_cast<float>(in_range) * static_cast<float>(scale) : in_range * scale);
+}
+
 // Whoever is predicted with p is counted as positive by the thresholds i / (n - 1) <= p.
 std::vector<float> pr_curve_values(const std::string& name, const Array& labels, const Array& predictions,
                                    const PrCurveSummaryOptions& options) {
@@ -52,7 +58,7 @@ std::vector<float> pr_curve_values(const std::string& name, const Array& labels,
   std::vector<double> positives(size), negatives(size);  // from this threshold on
   for (size_t i = 0; i < p.size(); ++i) {
     if (std::isnan(p[i])) continue;
-    const auto bucket = static_cast<size_t>(std::clamp(p[i], 0.0, 1.0) * static_cast<double>(n - 1));
+    const size_t bucket = bucket_of(p[i], n, predictions.dtype() == DType::kF32);
     (truth[i] != 0 ? positives : negatives)[bucket] += weights[i];
   }
   for (size_t i = size - 1; i-- > 0;) positives[i] += positives[i + 1], negatives[i] += negatives[i + 1];

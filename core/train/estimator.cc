@@ -1,9 +1,9 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
 #include "exchange/world.h"
 #include "step/named_plan.h"
+#include "tenon/processes.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
-#include "tenon/processes.h"
 #include "train/export_outputs.h"
 
 namespace tenon {

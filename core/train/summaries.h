@@ -21,7 +21,7 @@ class Summaries {
   Status begin(const RunConfig& config, int64_t step, const std::vector<GraphNode>& nodes);
   // After a call of the device that did the steps behind `step`; `values` are numbers of each step, by name.
   using Values = std::map<std::string, std::vector<float>, std::less<>>;
-  Status after_call(const RunConfig& config, int64_t step, std::span<const float> losses, const Values& values);
+  Status after_call(const RunConfig& config, int64_t step, std::span<const float> losses, const Values& values = {});
   Status evaluated(const RunConfig& config, const std::string& name, int64_t step, const EvalResult& results);
   // What was written of evaluations of this name, by step.
   static std::map<int64_t, Logs> evaluations(const RunConfig& config, const std::string& name);

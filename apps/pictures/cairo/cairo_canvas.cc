@@ -66,7 +66,9 @@ class CairoCanvas : public Canvas {
 
   void text(Place at, const std::string& text, const TextStyle& style) override {
     const Extent size = measure(text, style);
-    const double left = style.across == Across::kLeft ? 0 : style.across == Across::kMiddle ? size.width / 2 : size.width;
+    const double left = style.across == Across::kLeft     ? 0
+                        : style.across == Across::kMiddle ? size.width / 2
+                                                          : size.width;
     const double top = style.down == Down::kTop ? 0 : style.down == Down::kMiddle ? size.height / 2 : size.height;
     cairo_save(cairo_);
     cairo_translate(cairo_, at.x, at.y);

@@ -52,7 +52,9 @@ class ImagesOfRecords {
     for (std::string_view record;;) {
       if (!reader_) {
         if (file_ == files_.size())
-          throw Error(Status(Code::kInvalid, format("the records have no row %ld: they are not those that were predicted", static_cast<long>(row))));
+          throw Error(Status(
+              Code::kInvalid,
+              format("the records have no row %ld: they are not those that were predicted", static_cast<long>(row))));
         reader_.emplace(RecordReader::open(files_[file_++], {.skip_corrupt = true}).take());
       }
       const uint64_t skipped = reader_->skipped();
@@ -83,16 +85,21 @@ std::vector<LabelledPrediction> most_wrong(const LabelledPredictions& prediction
   return out;
 }
 
-std::vector<pictures::SheetImage> sheet_of(const std::vector<LabelledPrediction>& wrong, const std::vector<std::string>& classes,
-                                           ImagesOfRecords& records) {
+std::vector<pictures::SheetImage> sheet_of(const std::vector<LabelledPrediction>& wrong,
+                                           const std::vector<std::string>& classes, ImagesOfRecords& records) {
   std::vector<size_t> order(wrong.size());  // of the records
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return wrong[a].row < wrong[b].row; });
   std::vector<pictures::SheetImage> out(wrong.size());
   for (const size_t i : order) {
     PixelImage image = records.image(wrong[i].row);
-    out[i] = {image.width, image.height, std::move(image.rgb), classes[static_cast<size_t>(wrong[i].label)],
-              format("%s, %.0f %%", classes[static_cast<size_t>(wrong[i].predicted)].c_str(), 100 * wrong[i].of_predicted), true};
+    out[i] = {
+        image.width,
+        image.height,
+        std::move(image.rgb),
+        classes[static_cast<size_t>(wrong[i].label)],
+        format("%s, %.0f %%", classes[static_cast<size_t>(wrong[i].predicted)].c_str(), 100 * wrong[i].of_predicted),
+        true};
   }
   return out;
 }
@@ -103,10 +110,12 @@ int plot_confusion(const Flags& flags, const std::vector<std::string>& files) {
   const LabelledPredictions predictions = read_predictions(only_file_of(files));
   const size_t n = predictions.classes.size();
   std::vector<std::vector<int64_t>> counts(n, std::vector<int64_t>(n));
-  for (const LabelledPrediction& p : predictions.all) ++counts[static_cast<size_t>(p.label)][static_cast<size_t>(p.predicted)];
+  for (const LabelledPrediction& p : predictions.all)
+    ++counts[static_cast<size_t>(p.label)][static_cast<size_t>(p.predicted)];
   const int64_t all = std::ssize(predictions.all), right = predictions.right();
   const std::string subtitle = counted(all, "example") + ", " + percent_text(right, all) + " right";
-  write_picture(flags, pictures::ConfusionPicture{title_or(flags, "Confusion matrix"), subtitle, predictions.classes, counts});
+  write_picture(flags,
+                pictures::ConfusionPicture{title_or(flags, "Confusion matrix"), subtitle, predictions.classes, counts});
   if (flags.boolean("json"))
     print_line(Json("result").add("output", flags.text("output")).add("examples", all).add("right", right).str());
   else
@@ -117,7 +126,8 @@ int plot_confusion(const Flags& flags, const std::vector<std::string>& files) {
 int plot_wrong(const Flags& flags, const std::vector<std::string>& files) {
   const LabelledPredictions predictions = read_predictions(only_file_of(files));
   int64_t wrong = 0;
-  const std::vector<LabelledPrediction> shown = most_wrong(predictions, &wrong, static_cast<size_t>(flags.integer("count")));
+  const std::vector<LabelledPrediction> shown =
+      most_wrong(predictions, &wrong, static_cast<size_t>(flags.integer("count")));
   ImagesOfRecords records(record_files(flags));
   const int64_t all = std::ssize(predictions.all);
   pictures::SheetPicture picture{title_or(flags, "Most wrong images"),
@@ -126,9 +136,15 @@ int plot_wrong(const Flags& flags, const std::vector<std::string>& files) {
                                  sheet_of(shown, predictions.classes, records)};
   write_picture(flags, picture);
   if (flags.boolean("json"))
-    print_line(Json("result").add("output", flags.text("output")).add("examples", all).add("wrong", wrong).add("shown", std::ssize(shown)).str());
+    print_line(Json("result")
+                   .add("output", flags.text("output"))
+                   .add("examples", all)
+                   .add("wrong", wrong)
+                   .add("shown", std::ssize(shown))
+                   .str());
   else
-    print_line(format("%s of %s are wrong; %s", with_commas(wrong).c_str(), counted(all, "image").c_str(), flags.text("output").c_str()));
+    print_line(format("%s of %s are wrong; %s", with_commas(wrong).c_str(), counted(all, "image").c_str(),
+                      flags.text("output").c_str()));
   return 0;
 }
 

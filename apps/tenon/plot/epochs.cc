@@ -14,7 +14,8 @@ namespace {
 struct EpochTimes {
   std::string run, device;
   int64_t epochs = 0;
-  double first = 0, median = 0;     // in seconds; the median of those behind the first, which compiles, where there are some
+  double first = 0,
+         median = 0;  // in seconds; the median of those behind the first, which compiles, where there are some
   std::optional<double> predicted;  // on the machine that an emulating device stands for
 };
 
@@ -32,9 +33,10 @@ double median_of(std::vector<double> values) {
 EpochTimes times_of(const PlottedRun& run) {
   const std::vector<ScalarPoint>* const seconds = series(run, "seconds");
   if (!seconds)
-    throw Error(Status(Code::kUnavailable, format("'%s' has no epoch_seconds, which the TensorBoard callback and `tenon train "
-                                                  "--save_summary_steps N` write",
-                                                  run.name.c_str())));
+    throw Error(
+        Status(Code::kUnavailable, format("'%s' has no epoch_seconds, which the TensorBoard callback and `tenon train "
+                                          "--save_summary_steps N` write",
+                                          run.name.c_str())));
   EpochTimes out{run.name, run.device, std::ssize(*seconds), seconds->front().value};
   std::vector<double> values;
   for (size_t i = seconds->size() > 1 ? 1 : 0; i < seconds->size(); ++i) values.push_back((*seconds)[i].value);
@@ -53,7 +55,8 @@ void print_table(const std::vector<EpochTimes>& all) {
   size_t run = 3, device = 6;
   for (const EpochTimes& t : all) run = std::max(run, t.run.size()), device = std::max(device, t.device.size());
   const int r = static_cast<int>(run), d = static_cast<int>(device);
-  print("%-*s  %-*s  %6s  %11s  %14s  %11s\n", r, "run", d, "device", "epochs", "first epoch", "later (median)", "predicted");
+  print("%-*s  %-*s  %6s  %11s  %14s  %11s\n", r, "run", d, "device", "epochs", "first epoch", "later (median)",
+        "predicted");
   for (const EpochTimes& t : all)
     print("%-*s  %-*s  %6ld  %11s  %14s  %11s\n", r, t.run.c_str(), d, t.device.c_str(), static_cast<long>(t.epochs),
           seconds_text(t.first).c_str(), t.epochs > 1 ? seconds_text(t.median).c_str() : "",
@@ -63,7 +66,11 @@ void print_table(const std::vector<EpochTimes>& all) {
 void print_json(const std::vector<EpochTimes>& all, const std::string& output) {
   for (const EpochTimes& t : all) {
     Json json("run");
-    json.add("run", t.run).add("device", t.device).add("epochs", t.epochs).add("first_seconds", t.first).add("median_seconds", t.median);
+    json.add("run", t.run)
+        .add("device", t.device)
+        .add("epochs", t.epochs)
+        .add("first_seconds", t.first)
+        .add("median_seconds", t.median);
     t.predicted ? json.add("predicted_seconds", *t.predicted) : json.raw("predicted_seconds", "null");
     print_line(json.str());
   }
@@ -72,12 +79,14 @@ void print_json(const std::vector<EpochTimes>& all, const std::string& output) {
 
 pictures::BarsPicture picture_of(const std::vector<EpochTimes>& all, const std::string& title) {
   const bool behind = std::any_of(all.begin(), all.end(), [](const EpochTimes& t) { return t.epochs > 1; });
-  pictures::BarsPicture out{title.empty() ? "Time per epoch" : title,
-                            behind ? "seconds of training; the median of the epochs behind the first" : "seconds of training"};
+  pictures::BarsPicture out{
+      title.empty() ? "Time per epoch" : title,
+      behind ? "seconds of training; the median of the epochs behind the first" : "seconds of training"};
   for (const EpochTimes& t : all) {
     const bool named = t.device.empty() || t.device == t.run;
     out.bars.push_back({t.run, named ? "" : t.device, t.median, seconds_text(t.median)});
-    if (t.predicted) out.bars.push_back({t.run, "predicted for the machine emulated", *t.predicted, seconds_text(*t.predicted), true});
+    if (t.predicted)
+      out.bars.push_back({t.run, "predicted for the machine emulated", *t.predicted, seconds_text(*t.predicted), true});
   }
   return out;
 }

@@ -16,10 +16,16 @@ struct PlotKind {
 
 const std::vector<PlotKind>& kinds() {
   static const std::vector<PlotKind> all = {
-      {"curves", "RUN.. --output F.png|F.svg [FLAGS]", plot_curves, {"tags", "smoothing", "log_scale", "width", "height"}},
+      {"curves",
+       "RUN.. --output F.png|F.svg [FLAGS]",
+       plot_curves,
+       {"tags", "smoothing", "log_scale", "width", "height"}},
       {"epochs", "RUN.. [--output F.png|F.svg] [FLAGS]", plot_epochs, {}},
       {"confusion", "PREDICTIONS.csv --output F.png|F.svg [FLAGS]", plot_confusion, {}},
-      {"wrong", "PREDICTIONS.csv --data_dir DIR --output F.png|F.svg [FLAGS]", plot_wrong, {"data_dir", "eval_data_path", "count"}},
+      {"wrong",
+       "PREDICTIONS.csv --data_dir DIR --output F.png|F.svg [FLAGS]",
+       plot_wrong,
+       {"data_dir", "eval_data_path", "count"}},
   };
   return all;
 }
@@ -41,7 +47,8 @@ void declare_plot(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"seed"});
   flags.text("output", "", "picture to write: NAME.png or NAME.svg");
   flags.text("title", "", "above the picture; empty: what it shows");
-  flags.text("tags", "", "curves: NAME,..: the numbers to draw, as loss,accuracy; empty: what training and validation measure");
+  flags.text("tags", "",
+             "curves: NAME,..: the numbers to draw, as loss,accuracy; empty: what training and validation measure");
   flags.number("smoothing", 0, "curves: as TensorBoard's; what is smoothed stays faintly behind", 0, 0.999);
   flags.boolean("log_scale", false, "curves: a logarithmic scale of what is measured");
   flags.integer("width", 0, "curves: of the picture; 0: its own", 0, 10000);
@@ -80,7 +87,8 @@ std::string plot_details() {
                               "images of it whose true class was least probable"};
   for (size_t i = 0; i < kinds().size(); ++i) out += format("  %-10s %s\n", kinds()[i].name, what[i]);
   return out +
-         "Without a name they are curves. A RUN is the log_dir of a TensorBoard callback, the model_dir of `tenon train\n"
+         "Without a name they are curves. A RUN is the log_dir of a TensorBoard callback, the model_dir of `tenon "
+         "train\n"
          "--save_summary_steps N`, a directory of such, or the CSV of a CSVLogger.\n";
 }
 

@@ -24,7 +24,7 @@ pictures::Format picture_format(const Flags& flags);
 template <class Picture>
 void write_picture(const Flags& flags, const Picture& picture) {
   const pictures::Extent size{static_cast<double>(flags.get_or<int64_t>("width", 0)),
-                               static_cast<double>(flags.get_or<int64_t>("height", 0))};
+                              static_cast<double>(flags.get_or<int64_t>("height", 0))};
   const std::string bytes = pictures::drawn(picture, picture_format(flags), flags.number("scale"), size);
   AtomicFile file = AtomicFile::create_or_write(flags.text("output")).take();
   check(file.write(bytes));

@@ -18,8 +18,7 @@ class PredictionsReader {
     row_ = required("row");
     predicted_ = required("classid");
     label_ = table_.column("labelid");
-    if (label_ < 0)
-      fail_with("no column 'labelid', the true classes; `tenon predict --labels` writes them");
+    if (label_ < 0) fail_with("no column 'labelid', the true classes; `tenon predict --labels` writes them");
     for (size_t c = 0; c < table_.columns.size(); ++c) {
       if (!table_.columns[c].starts_with(kProbability)) continue;
       if (probabilities_ == 0) first_ = c;
@@ -46,7 +45,8 @@ class PredictionsReader {
   }
   int required(const char* column) const {
     const int index = table_.column(column);
-    if (index < 0) fail_with(format("no column '%s'; `tenon predict --labels --output FILE.csv` writes such files", column));
+    if (index < 0)
+      fail_with(format("no column '%s'; `tenon predict --labels --output FILE.csv` writes such files", column));
     return index;
   }
   template <class T>
@@ -55,7 +55,8 @@ class PredictionsReader {
     T out{};
     const auto end = std::from_chars(text.data(), text.data() + text.size(), out);
     if (end.ec != std::errc() || end.ptr != text.data() + text.size())
-      fail_with(format("row %zu: %s is '%s', expected a number", at_ + 1, table_.columns[static_cast<size_t>(column)].c_str(), text.c_str()));
+      fail_with(format("row %zu: %s is '%s', expected a number", at_ + 1,
+                       table_.columns[static_cast<size_t>(column)].c_str(), text.c_str()));
     return out;
   }
   int class_in(int column) const {

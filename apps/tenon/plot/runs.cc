@@ -61,14 +61,16 @@ double number_in(const CsvTable& table, const std::string& field, size_t row) {
   char* end = nullptr;
   const double out = std::strtod(field.c_str(), &end);
   if (end != field.c_str() + field.size() || field.empty())
-    throw Error(Status(Code::kInvalid, format("%s: row %zu: '%s', expected a number", table.path.c_str(), row + 1, field.c_str())));
+    throw Error(Status(Code::kInvalid,
+                       format("%s: row %zu: '%s', expected a number", table.path.c_str(), row + 1, field.c_str())));
   return out;
 }
 
 PlottedRun run_of_csv(const std::string& path) {
   const CsvTable table = read_csv_table(path);
   if (table.columns.empty() || table.columns[0] != "epoch")
-    throw Error(Status(Code::kInvalid, format("%s: expected a first column 'epoch', as CSVLogger writes it", path.c_str())));
+    throw Error(
+        Status(Code::kInvalid, format("%s: expected a first column 'epoch', as CSVLogger writes it", path.c_str())));
   PlottedRun out{path, "", {}};
   for (size_t column = 1; column < table.columns.size(); ++column) {
     const bool validation = table.columns[column].starts_with("val_");
@@ -87,16 +89,18 @@ void add_runs(const std::string& path, std::vector<PlottedRun>& out) {
   std::error_code error;
   if (fs::is_regular_file(path, error)) return out.push_back(run_of_csv(path));
   if (!fs::is_directory(path, error))
-    throw Error(Status(Code::kUnavailable, format("no run '%s': expected a directory, or a CSV of CSVLogger", path.c_str())));
+    throw Error(
+        Status(Code::kUnavailable, format("no run '%s': expected a directory, or a CSV of CSVLogger", path.c_str())));
   if (PlottedRun run = run_in(path); !run.metrics.empty()) return out.push_back(std::move(run));
   const size_t before = out.size();
   for (const std::string& folder : folders_of(path))
     if (PlottedRun run = run_in(path + "/" + folder); !run.metrics.empty()) out.push_back(std::move(run));
   if (out.size() == before)
-    throw Error(Status(Code::kUnavailable,
-                       format("'%s' has no scalars for TensorBoard, nor has train, validation or eval in it; the TensorBoard "
-                              "callback and `tenon train --save_summary_steps N` write them",
-                              path.c_str())));
+    throw Error(
+        Status(Code::kUnavailable,
+               format("'%s' has no scalars for TensorBoard, nor has train, validation or eval in it; the TensorBoard "
+                      "callback and `tenon train --save_summary_steps N` write them",
+                      path.c_str())));
 }
 
 // The last so many parts of a path.

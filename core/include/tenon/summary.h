@@ -37,8 +37,11 @@ struct SummaryWriterOptions {
   std::string filename_suffix = ".v2";  // without it where tf1
 };
 
-struct SummaryOptions {
+struct ScalarSummaryOptions {
   std::string description = {};  // Markdown
+};
+struct TextSummaryOptions {
+  std::string description = {};
 };
 struct HistogramSummaryOptions {
   int64_t buckets = 30;
@@ -73,7 +76,7 @@ class SummaryWriter {
   // Makes the directory where it is missing.
   explicit SummaryWriter(const std::string& logdir, SummaryWriterOptions options = {});
 
-  void scalar(const std::string& name, double data, int64_t step, const SummaryOptions& options = {});
+  void scalar(const std::string& name, double data, int64_t step, const ScalarSummaryOptions& options = {});
   // Several of one step as one record.
   void scalars(const std::map<std::string, double>& by_name, int64_t step);
   // Of all elements, in buckets of one width from the least to the largest; elements that are not finite are left out.
@@ -83,8 +86,8 @@ class SummaryWriter {
   void image(const std::string& name, const Array& data, int64_t step, const ImageSummaryOptions& options = {});
   // Markdown; several are shown one below the other.
   void text(const std::string& name, const std::vector<std::string>& data, int64_t step,
-            const SummaryOptions& options = {});
-  void text(const std::string& name, const std::string& data, int64_t step, const SummaryOptions& options = {});
+            const TextSummaryOptions& options = {});
+  void text(const std::string& name, const std::string& data, int64_t step, const TextSummaryOptions& options = {});
   // What a classifier of two classes gains at each threshold: `labels` are bools, `predictions` as many numbers from 0 to 1.
   void pr_curve(const std::string& name, const Array& labels, const Array& predictions, int64_t step,
                 const PrCurveSummaryOptions& options = {});

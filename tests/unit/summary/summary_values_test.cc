@@ -81,14 +81,17 @@ TEST(SummaryValues, HistogramsLeaveOutWhatIsNotFinite) {
 }
 
 TEST(SummaryValues, PrCurvesAreTensorBoards) {
-  const std::vector<FixtureRow> rows = fixture("pr_curve");
-  ASSERT_EQ(rows.size(), 4u);
+  std::vector<FixtureRow> rows = fixture("pr_curve_f64");
+  for (const FixtureRow& row : fixture("pr_curve_f32")) rows.push_back(row);
+  ASSERT_EQ(rows.size(), 8u);
   for (const FixtureRow& row : rows) {
+    const std::vector<double> predictions = numbers(row.predictions);
+    const Array given = row.kind == "pr_curve_f32" ? Array(std::vector<float>(predictions.begin(), predictions.end()))
+                                                   : Array(predictions);
     PrCurveSummaryOptions options{.num_thresholds = std::stoll(row.size)};
     if (!row.weights.empty()) options.weights = Array(numbers(row.weights));
-    const SummaryValue value = written([&](SummaryWriter& writer) {
-      writer.pr_curve("c", Array(numbers(row.data)), Array(numbers(row.predictions)), 3, options);
-    });
+    const SummaryValue value =
+        written([&](SummaryWriter& writer) { writer.pr_curve("c", Array(numbers(row.data)), given, 3, options); });
     EXPECT_EQ(value.tag, "c/pr_curves");
     EXPECT_EQ(value.shape, (std::vector<int64_t>{6, options.num_thresholds}));
     const std::vector<double> expected = numbers(row.expected);
