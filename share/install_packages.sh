@@ -24,6 +24,8 @@ packages_of() {
       echo ocl-icd-opencl-dev opencl-c-headers
       # several processes
       echo libopenmpi-dev openmpi-bin
+      # pictures
+      echo libcairo2-dev libpango1.0-dev
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;

@@ -3,11 +3,14 @@
 #include <filesystem>
 #include <optional>
 
+#include "csv_text.h"
+#include "labels.h"
 #include "model_run.h"
 #include "process.h"
 #include "tenon/atomic_file.h"
 #include "tenon/checkpoint.h"
 #include "tenon/processes.h"
+#include "tenon/summary.h"
 
 namespace tenon::runner {
 namespace {
@@ -19,6 +22,9 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   add_run_flags(flags);
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
   flags.text("output", "", "CSV file to write; empty: standard output");
+  flags.boolean("labels", false,
+                "write the true classes too, as `tenon plot confusion` and `tenon plot wrong` want them");
+  flags.boolean("pr_curves", false, "precision and recall of each class for TensorBoard, in MODEL_DIR/eval");
 }
 
 // The file, whole or not at all; or standard output.
@@ -41,13 +47,6 @@ class Output {
   std::optional<AtomicFile> file_;
 };
 
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) (c == '"' ? out += "\"\"" : out += c);
-  return out + "\"";
-}
-
 // The other names of standard output, which is more than the file of that number: backends may print there.
 std::string output_of(const Flags& flags) {
   const std::string& output = flags.text("output");
@@ -65,8 +64,9 @@ class Prediction {
     if (!model_.data().numbers().contains("num_classes"))
       throw UsageError{format("the model %s tells no classes; `tenon translate` and `tenon answer` use models of text",
                               model_.info().name)};
+    if (curves_wanted()) (void)flags_.required("model_dir");
     if (images_.empty()) return;
-    for (const char* other : {"eval_data_path", "num_eval_examples", "synthetic"})
+    for (const char* other : {"eval_data_path", "num_eval_examples", "synthetic", "labels", "pr_curves"})
       if (flags.given(other)) throw UsageError{format("--%s and images to predict exclude each other", other)};
     // Without a record it says how large images are and what the classes are called.
     if (flags.given("data_dir") && model_.remembers())
@@ -79,6 +79,7 @@ class Prediction {
     if (!output_.empty()) set_stdout(Stdout::kLog);
     const Dataset data =
         images_.empty() ? model_.eval_data(events().on_info, true) : model_.file_data(images_, events().on_info);
+    if (flags_.boolean("labels") || curves_wanted()) labels_ = read_labels(data, flags_.integer("num_eval_examples"));
     Output output(output_);
     Estimator estimator = model_.estimator(model_.run_config());
     estimator.set_events(events());
@@ -87,12 +88,14 @@ class Prediction {
     const PredictRow row = [&](int64_t i, const auto& values) -> Status {
       if (csv && rows_ == 0) TENON_TRY(output.line(header()));
       ++rows_;
+      if (curves_wanted()) keep(i, values);
       return output.line(csv ? csv_row(i, values) : json_row(i, values));
     };
     check(estimator.predict(data, row, flags_.text("checkpoint"), flags_.integer("num_eval_examples")));
     check(estimator.close());
     if (csv && rows_ == 0) check(output.line(header()));
     output.close();
+    if (curves_wanted()) write_curves(step_of(estimator));
     finish(estimator);
     return 0;
   }
@@ -120,7 +123,7 @@ class Prediction {
   }
   std::string header() const {
     if (!images_.empty()) return "image,class,probability";
-    std::string line = "row,classid,class";
+    std::string line = flags_.boolean("labels") ? "row,classid,class,labelid,label" : "row,classid,class";
     const int64_t classes = model_.data().numbers().at("num_classes");
     for (int64_t c = 0; c < classes; ++c) line += "," + csv_field("probability_" + name_of(c));
     return line;
@@ -132,6 +135,7 @@ class Prediction {
                     static_cast<double>(values.at("probabilities")[static_cast<size_t>(classid)]));
     std::string line =
         format("%ld,%ld,%s", static_cast<long>(i), static_cast<long>(classid), csv_field(name_of(classid)).c_str());
+    if (flags_.boolean("labels")) line += format(",%d,%s", labels_.at(i), csv_field(name_of(labels_.at(i))).c_str());
     for (const float p : values.at("probabilities")) line += format(",%.6g", static_cast<double>(p));
     return line;
   }
@@ -144,7 +148,9 @@ class Prediction {
     }
     Json json("prediction");
     images_.empty() ? json.add("row", i) : json.add("image", image(i));
-    return json.add("classid", classid).add("class", name_of(classid)).raw("probabilities", json_list(list)).str();
+    json.add("classid", classid).add("class", name_of(classid));
+    if (flags_.boolean("labels")) json.add("labelid", labels_.at(i)).add("label", name_of(labels_.at(i)));
+    return json.raw("probabilities", json_list(list)).str();
   }
   const std::string& image(int64_t row) const { return images_[static_cast<size_t>(row)]; }
   // CSV on standard output is not to be mixed with anything.
@@ -154,10 +160,28 @@ class Prediction {
       events.on_info = [](const std::string& line) { print_error(line); };
     return events;
   }
-  void finish(Estimator& estimator) const {
+  bool curves_wanted() const { return flags_.boolean("pr_curves"); }
+  void keep(int64_t row, const Values& values) {
+    const std::span<const float> p = values.at("probabilities");
+    probabilities_.resize(p.size());
+    for (size_t c = 0; c < p.size(); ++c) probabilities_[c].push_back(p[c]);
+    true_classes_.push_back(labels_.at(row));
+  }
+  // Each class against all others.
+  void write_curves(int64_t step) const {
+    SummaryWriter writer(flags_.text("model_dir") + "/eval", {.tf1 = true});
+    for (size_t c = 0; c < probabilities_.size(); ++c) {
+      std::vector<uint8_t> is_class;
+      for (const int label : true_classes_) is_class.push_back(static_cast<size_t>(label) == c ? 1 : 0);
+      writer.pr_curve(name_of(static_cast<int64_t>(c)), is_class, probabilities_[c], step);
+    }
+  }
+  int64_t step_of(const Estimator& estimator) const {
     const std::string& named = flags_.text("checkpoint");
-    const int64_t step =
-        named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
+    return named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
+  }
+  void finish(const Estimator& estimator) const {
+    const int64_t step = step_of(estimator);
     if (json_)
       print_line(Json("result")
                      .add("model", model_.info().name)
@@ -176,6 +200,10 @@ class Prediction {
   bool json_;
   std::string output_;  // empty: standard output
   int64_t rows_ = 0;
+  std::map<int64_t, int> labels_;  // by row, where they are wanted
+  // Of the PR curves: by class, and of each row.
+  std::vector<std::vector<float>> probabilities_;
+  std::vector<int> true_classes_;
 };
 
 int run_predict(const Flags& flags, const std::vector<std::string>& words) { return Prediction(flags, words).run(); }

@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "tenon/processes.h"
 #include "train_profile.h"
+#include "train_summaries.h"
 
 namespace tenon::runner {
 namespace {
@@ -41,7 +42,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("skip_mismatch", false, "with --warm_start_from: weights that have another shape there begin anew");
   flags.number("keep_checkpoint_every_n_hours", 10000, "hours after which one more is kept for good; 0: none", 0, 1e9);
   flags.boolean("async_checkpoints", false, "write checkpoints while training goes on");
-  flags.integer("save_summary_steps", 0, "steps between losses for TensorBoard in model_dir; 0: none", 0, 1e15);
+  add_summary_flags(flags);
   add_profile_flags(flags);
 }
 
@@ -131,6 +132,7 @@ class Training {
     set_events();
     parameters_ = estimator_.count_parameters(train).take();
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
+    make_hooks(train);
     if (!model_.quiet()) announce(train);
     model_.say_left_out(train, "training", model_.events().on_info);
     if (eval.empty())
@@ -155,9 +157,21 @@ class Training {
     estimator_.set_events(e);
   }
 
+  int64_t examples_of_epoch(const Dataset& train) const {
+    const int64_t said = flags_.integer("num_train_examples");
+    return said > 0 ? said : train.size();
+  }
+
+  void make_hooks(const Dataset& train) {
+    const double steps = static_cast<double>(examples_of_epoch(train)) / static_cast<double>(batch_);
+    Params params = model_.params();
+    params.set("train_batch_size", batch_);
+    hooks_ = with_summaries(flags_, profile_->with({&remember_, &progress_}), params, steps);
+  }
+
   // As the original's log: total epochs, the current step.
   void announce(const Dataset& train) {
-    const int64_t said = flags_.integer("num_train_examples"), examples = said > 0 ? said : train.size();
+    const int64_t examples = examples_of_epoch(train);
     const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(examples);
     const int64_t step = estimator_.global_step().take();
     if (!flags_.boolean("json")) {
@@ -182,9 +196,7 @@ class Training {
   }
 
   void train_only(const TrainInput& train) {
-    result_.train =
-        estimator_.train({.input = train, .max_steps = steps_, .hooks = profile_->with({&remember_, &progress_})})
-            .take();
+    result_.train = estimator_.train({.input = train, .max_steps = steps_, .hooks = hooks_}).take();
   }
 
   void train_and_test(const TrainInput& train, const Dataset& eval) {
@@ -192,7 +204,7 @@ class Training {
                                  {.input = train,
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
-                                  .hooks = profile_->with({&remember_, &progress_})},
+                                  .hooks = hooks_},
                                  model_.eval_spec(eval))
                   .take();
   }
@@ -266,6 +278,7 @@ class Training {
   Estimator estimator_;
   Progress progress_;
   std::optional<TrainProfile> profile_;
+  Callbacks hooks_;
   Estimator::ParameterCount parameters_;
   TrainAndEvaluateResult result_;
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();

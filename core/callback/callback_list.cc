@@ -6,9 +6,12 @@
 #include "base/caught.h"
 #include "base/class_name.h"
 #include "base/text.h"
+#include "tenon/graph_node.h"
 #include "tenon/text.h"
 
 namespace tenon {
+
+std::vector<GraphNode> TrainingRun::graph() const { return {}; }
 namespace {
 
 Status named(const Status& status, const Callback& callback) {

@@ -2,8 +2,8 @@
 #include "base/number.h"
 #include "base/python_text.h"
 #include "base/text.h"
-#include "callback/event_file.h"
 #include "callback/hook_values.h"
+#include "tenon/run_writer.h"
 
 namespace tenon {
 namespace {
@@ -17,6 +17,12 @@ HookTimer steps_or_secs(const std::string& owner, int64_t steps, double secs) {
 
 void expect_tensors(const std::string& owner, const HookTensors& tensors) {
   if (tensors.empty()) fail(owner, ": tensors is empty, expected names of losses, metrics or variables");
+}
+
+std::shared_ptr<RunWriter> opened_writer(const std::string& owner, const std::string& directory, TrainingRun& run) {
+  auto writer = std::make_shared<RunWriter>(owner, directory, SummaryWriterOptions{.tf1 = true});
+  writer->open(run);
+  return writer;
 }
 
 std::string short_number(double value) { return *python_format(value, "g"); }
@@ -59,9 +65,10 @@ StepCounterHook::StepCounterHook(StepCounterHookOptions options)
     : timer_(steps_or_secs("StepCounterHook", options.every_n_steps, options.every_n_secs)),
       output_dir_(std::move(options.output_dir)) {}
 
-void StepCounterHook::on_train_begin(TrainingRun&) {
+void StepCounterHook::on_train_begin(TrainingRun& run) {
   timer_.reset();
-  if (!output_dir_.empty()) events_ = std::make_shared<EventFile>(output_dir_);
+  events_.reset();
+  if (!output_dir_.empty()) events_ = opened_writer("StepCounterHook", output_dir_, run);
 }
 
 void StepCounterHook::on_train_batch_end(TrainingRun& run, int64_t, const Logs&) {
@@ -70,7 +77,7 @@ void StepCounterHook::on_train_batch_end(TrainingRun& run, int64_t, const Logs&)
   if (!elapsed) return;
   const double rate = static_cast<double>(elapsed->steps) / std::max(elapsed->secs, 1e-9);
   run.say("global_step/sec: " + short_number(rate));
-  if (events_) events_->add(run.step(), {{"global_step/sec", rate}});
+  if (events_) events_->scalars(run, "", {{"global_step/sec", rate}}, run.step());
 }
 
 SummarySaverHook::SummarySaverHook(std::string output_dir, HookTensors tensors, SummarySaverHookOptions options)
@@ -81,21 +88,25 @@ SummarySaverHook::SummarySaverHook(std::string output_dir, HookTensors tensors, 
   if (output_dir_.empty()) fail("SummarySaverHook: output_dir is '', expected a directory");
 }
 
-void SummarySaverHook::on_train_begin(TrainingRun&) {
+void SummarySaverHook::on_train_begin(TrainingRun& run) {
   timer_.reset();
-  events_ = std::make_shared<EventFile>(output_dir_);
+  events_.reset();
+  events_ = opened_writer("SummarySaverHook", output_dir_, run);
 }
 
 void SummarySaverHook::on_train_batch_end(TrainingRun& run, int64_t, const Logs& logs) {
   if (!timer_.due(run.step())) return;
   timer_.trigger(run.step());
-  Logs scalars;
-  for (const auto& [tag, value] : hook_values("SummarySaverHook", tensors_, run, logs)) {
-    if (value.elements() != 1)
-      fail("SummarySaverHook: '", tensors_.at(tag), "' is ", value.type().str(), ", expected one number");
-    scalars[tag] = value.item();
-  }
-  events_->add(run.step(), scalars);
+  const Arrays values = hook_values("SummarySaverHook", tensors_, run, logs);
+  events_->write(run, "", [&](SummaryWriter& writer) {
+    Logs scalars;
+    for (const auto& [tag, value] : values)
+      if (value.elements() == 1)
+        scalars[tag] = value.item();
+      else
+        writer.histogram(tag, value, run.step());
+    writer.scalars(scalars, run.step());
+  });
 }
 
 ExamplesPerSecondHook::ExamplesPerSecondHook(int64_t batch_size, ExamplesPerSecondHookOptions options)

@@ -29,6 +29,12 @@ std::vector<std::string> ModelRun::variables() const {
   return names;
 }
 
+double ModelRun::predicted_step_ms() const {
+  if (!step_of_fit_) return 0;
+  const std::optional<PredictedStep> step = step_of_fit_->forecast();
+  return step ? step->step_ms : 0;
+}
+
 void ModelRun::say(const std::string& line) { tell(line, Lines::kKept); }
 
 void ModelRun::set_initial_epoch(int epoch) {

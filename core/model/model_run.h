@@ -20,6 +20,10 @@ class ModelRun : public TrainingRun {
   int64_t steps_per_epoch() const override { return steps_per_epoch_; }
   std::span<const float> losses() const override { return losses_; }
   const std::string& device() const override { return training_.strategy.device(); }
+  std::vector<GraphNode> graph() const override {
+    return step_of_fit_ ? step_of_fit_->graph() : std::vector<GraphNode>();
+  }
+  double predicted_step_ms() const override;
   void stop() override { stopped_ = true; }
   std::vector<std::string> variables() const override;
   std::vector<std::string> weights() const override { return training_.weights(); }

@@ -68,10 +68,12 @@ Results Function::operator()(const Dataset& data, int most_steps) { return impl_
 Results Function::operator()(const Arrays& inputs) { return impl_->repeat(1, inputs).take(); }
 Results Function::repeat(int steps, const Arrays& inputs) { return impl_->repeat(steps, inputs).take(); }
 std::optional<PredictedStep> Function::forecast(const Arrays& inputs) { return impl_->forecast(inputs).take(); }
+std::optional<PredictedStep> Function::forecast() const { return impl_->forecast().take(); }
 void Function::next_epoch(uint64_t least) { impl_->next_epoch(least); }
 void Function::rewind() { impl_->rewind(); }
 int Function::traces() const { return impl_->traces(); }
 Throughput Function::throughput() const { return impl_->throughput(); }
+const std::vector<GraphNode>& Function::graph() const { return impl_->graph(); }
 
 Function::Impl::Impl(const std::shared_ptr<Strategy::Impl>& strategy, TensorFunction function,
                      const FunctionOptions& options)
@@ -198,6 +200,12 @@ Result<std::optional<PredictedStep>> Function::Impl::forecast(const Arrays& inpu
   if (!offers_forecast(device)) return std::optional<PredictedStep>();
   TENON_ASSIGN(const GivenInputs given, given_inputs(inputs, options_, device.replicas()));
   TENON_ASSIGN(PredictedStep step, traced_.forecast(given.signature));
+  return std::optional(std::move(step));
+}
+
+Result<std::optional<PredictedStep>> Function::Impl::forecast() const {
+  if (traces() == 0 || !offers_forecast(*strategy_->device)) return std::optional<PredictedStep>();
+  TENON_ASSIGN(PredictedStep step, traced_.forecast());
   return std::optional(std::move(step));
 }
 

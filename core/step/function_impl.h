@@ -57,6 +57,7 @@ struct Function::Impl {
   Result<bool> more(Stream& stream);
   Result<Results> repeat(int steps, const Arrays& inputs);
   Result<std::optional<PredictedStep>> forecast(const Arrays& inputs);
+  Result<std::optional<PredictedStep>> forecast() const;
   void next_epoch(uint64_t least);
   void rewind();
   // Where a call has begun an epoch of it.
@@ -65,6 +66,7 @@ struct Function::Impl {
   void leave(Stream& stream);
   int traces() const { return traced_.programs(); }
   Throughput throughput() const { return traced_.throughput(); }
+  const std::vector<GraphNode>& graph() const { return traced_.graph(); }
 
  private:
   Stream& stream_of(const Dataset& data);

@@ -5,6 +5,7 @@
 
 #include "base/room.h"
 #include "base/text.h"
+#include "graph/nodes.h"
 #include "op/replicas.h"
 #include "step/feed/dynamic_inputs.h"
 #include "step/variables/make_variables.h"
@@ -108,7 +109,7 @@ Status TracedFunction::after_change(const Status& status, const std::vector<Trac
 }
 
 Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const std::vector<TraceInput>& signature,
-                                                                          int steps, bool repeated) const {
+                                                                          int steps, bool repeated) {
   TraceOptions tracing = options_.tracing;
   if (repeated) tracing.replicas = 1, tracing.same_draws = true;
   TENON_ASSIGN(const Trace traced, trace(function_, signature, tracing));
@@ -117,6 +118,7 @@ Result<std::unique_ptr<TracedFunction::Compiled>> TracedFunction::compile(const 
   auto out = std::make_unique<Compiled>(Compiled{signature, steps, repeated, nullptr, {}});
   TENON_ASSIGN(out->program, StepProgram::create(traced, device_, compile, options_.seed));
   for (const auto& [scalar, value] : numbers_) out->program->set_number(scalar, value);
+  if (nodes_.empty()) nodes_ = graph_nodes(*traced.graph);
   if (options_.compiled) options_.compiled(*traced.graph, out->program->executable());
   if (!variables_) return out;
   TENON_TRY(make_variables(*traced.graph, *variables_));

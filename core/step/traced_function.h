@@ -59,6 +59,8 @@ class TracedFunction {
   // For whole batches. REQUIRED: prepare() or open().
   const Executable& executable() const { return taking_.whole->program->executable(); }
   int programs() const { return static_cast<int>(programs_.size()); }
+  // As it was traced for the first of them.
+  const std::vector<GraphNode>& graph() const { return nodes_; }
 
   // What the host gives each step, as a fixed learning rate, in all programs from now on.
   void set_number(const std::string& scalar, double value);
@@ -103,6 +105,8 @@ class TracedFunction {
   Result<ProgramPlan> plan(const std::vector<TraceInput>& signature) const;
   // Predicts a step of that program, or of the one that there is already.
   Result<PredictedStep> forecast(const std::vector<TraceInput>& signature) const;
+  // REQUIRED: there is a program, whose step is predicted.
+  Result<PredictedStep> forecast() const { return predicted_step(programs_.front()->program->executable()); }
 
   // What a call gave: rows of results kept each step are of its steps. REQUIRED: it was the program's last.
   Result<Array> result(const StepCall& call, std::string_view name) const;
@@ -127,7 +131,7 @@ class TracedFunction {
   Compiled* find(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
   Result<Compiled*> compiled_for(const std::vector<TraceInput>& signature, int steps, bool repeated = false);
   Status after_change(const Status& status, const std::vector<TraceInput>& signature) const;
-  Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated) const;
+  Result<std::unique_ptr<Compiled>> compile(const std::vector<TraceInput>& signature, int steps, bool repeated);
   Result<int64_t> rows_to_compute(int64_t rows) const;
   bool gives_rows_alone() const;
   Result<StepCall> take_partial();
@@ -144,6 +148,7 @@ class TracedFunction {
   VariableStore* variables_;
   std::map<std::string, double> numbers_ = {};  // of scalars that were set
   std::vector<std::unique_ptr<Compiled>> programs_;
+  std::vector<GraphNode> nodes_;
   Taking taking_;
   Throughput past_;  // of feeds that are closed or set aside
   // The program whose inputs are placed on the device.

@@ -2,9 +2,9 @@
 #include "base/caught.h"
 #include "exchange/world.h"
 #include "step/named_plan.h"
+#include "tenon/processes.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
-#include "tenon/processes.h"
 #include "train/export_outputs.h"
 
 namespace tenon {

@@ -15,6 +15,8 @@ constexpr std::string_view kLearningRate = "learning_rate", kStepCounter = "glob
 
 Status Estimator::Run::begin(Stretch stretch) {
   site_ = &stretch.site;
+  nodes_ = &stretch.nodes;
+  predicted_step_ms_ = stretch.predicted_step_ms;
   save_ = std::move(stretch.save);
   throughput_ = std::move(stretch.throughput);
   device_ = m_.device->name();
@@ -63,6 +65,7 @@ Status Estimator::Run::after_call(int64_t step, std::span<const float> losses, V
 
 void Estimator::Run::leave() {
   site_ = nullptr;
+  nodes_ = nullptr;
   save_ = {};
   past_ = throughput();
   throughput_ = {};
@@ -132,7 +135,9 @@ void Estimator::Run::write(std::string_view variable, const Array& value) {
 double Estimator::Run::learning_rate() const {
   if (rate_) return static_cast<double>(static_cast<float>(*rate_));
   if (!states().all().contains(kLearningRate))
-    fail("the learning rate is what a schedule of the model function gives in each step, and can be neither read nor set");
+    fail(
+        "the learning rate is what a schedule of the model function gives in each step, and can be neither read nor "
+        "set");
   return read(kLearningRate).item();
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "callback/callback_list.h"
+#include "tenon/graph_node.h"
 #include "train/estimator_impl.h"
 
 namespace tenon {
@@ -24,6 +25,8 @@ class Estimator::Run final : public TrainingRun {
   // A stretch of training, as long as its program is there.
   struct Stretch {
     const Graph& graph;
+    const std::vector<GraphNode>& nodes;  // as it was traced
+    double predicted_step_ms;
     TrainingSite& site;
     int64_t steps;                 // that it does at most; 0: not known
     std::function<Status()> save;  // a checkpoint of model_dir; empty: there is none
@@ -63,7 +66,9 @@ class Estimator::Run final : public TrainingRun {
   std::vector<std::string> tensors() const override { return tensors_; }
   std::span<const float> values(std::string_view tensor) const override;
   const std::string& device() const override { return device_; }
+  std::vector<GraphNode> graph() const override { return nodes_ ? *nodes_ : std::vector<GraphNode>(); }
   Throughput throughput() const override { return throughput_ ? past_ + throughput_() : past_; }
+  double predicted_step_ms() const override { return predicted_step_ms_; }
   void stop() override { stopped_ = true; }
   std::vector<std::string> variables() const override;
   std::vector<std::string> weights() const override { return weights_; }
@@ -91,6 +96,8 @@ class Estimator::Run final : public TrainingRun {
   int epochs_, epoch_ = 0;
   bool begun_ = false, stopped_ = false, diverged_ = false;
   TrainingSite* site_ = nullptr;
+  const std::vector<GraphNode>* nodes_ = nullptr;  // while the program is there
+  double predicted_step_ms_ = 0;
   std::function<Status()> save_;
   std::function<Throughput()> throughput_;
   Throughput past_;  // of the stretches before
@@ -100,11 +107,11 @@ class Estimator::Run final : public TrainingRun {
   std::vector<float> losses_;
   double loss_sum_ = 0;
   std::vector<std::string> tensors_;
-  Values values_;                      // of the last call
+  Values values_;                       // of the last call
   std::map<std::string, double> sums_;  // of values, since the stretch began
   std::function<void(const std::string& scalar, double value)> set_number_;
-  std::optional<double> rate_;    // of a model function whose learning rate is a number
-  bool rate_is_set_ = false;      // by a callback
+  std::optional<double> rate_;  // of a model function whose learning rate is a number
+  bool rate_is_set_ = false;    // by a callback
 };
 
 }  // namespace tenon

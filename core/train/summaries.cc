@@ -1,33 +1,62 @@
 #include "train/summaries.h"
 
+#include <utility>
+
 #include "base/text.h"
 
 namespace tenon {
 
-Status Summaries::add(const std::string& directory, int64_t step, const Logs& scalars) {
+template <class Write>
+Status Summaries::write(const std::string& directory, const Write& write) {
   try {
-    std::unique_ptr<EventFile>& file = files_[directory];
-    if (!file) file = std::make_unique<EventFile>(directory);
-    file->add(step, scalars);
-    return {};
+    const bool known = files_.contains(directory);
+    SummaryWriter& writer = files_.try_emplace(directory, directory, SummaryWriterOptions{.tf1 = true}).first->second;
+    write(writer);
+    return known || writer.notice().empty() ? Status() : Status(Code::kInvalid, cat("summaries: ", writer.notice()));
   } catch (const Error& e) {
     return Status(e.status().code(), cat("summaries: ", e.status().message()));
   }
 }
 
+Status Summaries::begin(const RunConfig& config, int64_t step, const std::vector<GraphNode>& nodes) {
+  rated_.reset();
+  if (!wanted(config) || std::exchange(begun_, true)) return {};
+  return write(config.model_dir, [&](SummaryWriter& writer) {
+    if (step > 0) writer.restarted(step);
+    writer.graph(nodes);
+  });
+}
+
+// Since the last one, in whole calls of the device; none of the first, nor across an evaluation.
+Logs Summaries::rate_at(int64_t step) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto before = std::exchange(rated_, std::pair(step, now));
+  if (!before) return {};
+  const double seconds = std::chrono::duration<double>(now - before->second).count();
+  if (seconds <= 0 || step <= before->first) return {};
+  return {{"global_step/sec", static_cast<double>(step - before->first) / seconds}};
+}
+
 constexpr int64_t kLossesOfADistance = 10000;
 
-// After a call that did the steps behind `step`: of the first step, and of each so many after it.
-Status Summaries::after_call(const RunConfig& config, int64_t step, std::span<const float> losses) {
-  if (config.model_dir.empty() || config.save_summary_steps <= 0) return {};
+// Of the first step, and of each so many after it.
+Status Summaries::after_call(const RunConfig& config, int64_t step, std::span<const float> losses,
+                             const Values& values) {
+  if (!wanted(config)) return {};
+  Logs scalars;
   for (size_t i = 0; i < losses.size(); ++i) {
     const int64_t at = step + 1 + static_cast<int64_t>(i);
     if (saved_ >= 0 && at > saved_ && at - saved_ < config.save_summary_steps * doubled_) continue;
-    saved_ = at;
     if (++losses_ % kLossesOfADistance == 0) doubled_ *= 2;
-    TENON_TRY(add(config.model_dir, at, {{"loss", losses[i]}}));
+    saved_ = at;
+    scalars = {{"loss", losses[i]}};
+    for (const auto& [name, each] : values) scalars[name] = each[i];
+    TENON_TRY(write(config.model_dir, [&](SummaryWriter& writer) { writer.scalars(scalars, at); }));
   }
-  return {};
+  const int64_t done = step + std::ssize(losses);
+  if (scalars.empty()) return {};
+  const Logs rate = rate_at(done);
+  return write(config.model_dir, [&](SummaryWriter& writer) { writer.scalars(rate, done); });
 }
 
 namespace {
@@ -39,15 +68,20 @@ std::string evaluation_directory(const RunConfig& config, const std::string& nam
 }  // namespace
 
 std::map<int64_t, Logs> Summaries::evaluations(const RunConfig& config, const std::string& name) {
-  return config.model_dir.empty() ? std::map<int64_t, Logs>() : read_scalars(evaluation_directory(config, name));
+  std::map<int64_t, Logs> out;
+  if (config.model_dir.empty()) return out;
+  const RecordedSummaries recorded = read_summaries(evaluation_directory(config, name)).take();
+  for (const auto& [tag, points] : recorded.scalars)
+    for (const ScalarPoint& point : points) out[point.step][tag] = point.value;
+  return out;
 }
 
 Status Summaries::evaluated(const RunConfig& config, const std::string& name, int64_t step, const EvalResult& results) {
-  if (config.model_dir.empty() || config.save_summary_steps <= 0) return {};
+  if (!wanted(config)) return {};
   Logs scalars;
   for (const auto& [tag, value] : results)
     if (tag != "global_step") scalars[tag] = value;
-  return add(evaluation_directory(config, name), step, scalars);
+  return write(evaluation_directory(config, name), [&](SummaryWriter& writer) { writer.scalars(scalars, step); });
 }
 
 }  // namespace tenon

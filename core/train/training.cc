@@ -140,9 +140,11 @@ class Estimator::Training {
     std::function<Status()> save_here;
     if (manager_) save_here = [this] { return m_.dirty || m_.loaded.empty() ? save() : Status(); };
     const int64_t steps = target_ > 0 ? target_ - m_.step : 0;
-    TENON_TRY(run_.begin({executable().graph, *site_, steps, save_here, [this] { return function_->throughput(); },
+    TENON_TRY(run_.begin({executable().graph, function_->graph(), result_.predicted_step_ms, *site_, steps, save_here,
+                          [this] { return function_->throughput(); },
                           [this](const std::string& scalar, double value) { function_->set_number(scalar, value); }}));
     result_.global_step = m_.step;  // a callback may have loaded another state
+    m_.warn(m_.summaries.begin(m_.config, m_.step, function_->graph()));
     target_ = target();
     pace_.emplace(m_.config, target_, batches_per_call(m_.config));
     lines_.begin(m_.step);
@@ -218,7 +220,8 @@ class Estimator::Training {
     struct Turn {
       uint32_t steps, interrupted, signal;
     };
-    const Turn own{n, interrupted_, static_cast<uint32_t>(InterruptWatch::interrupted() ? InterruptWatch::signal() : 0)};
+    const Turn own{n, interrupted_,
+                   static_cast<uint32_t>(InterruptWatch::interrupted() ? InterruptWatch::signal() : 0)};
     std::vector<Turn> all(static_cast<size_t>(world->count()));
     TENON_TRY(world->gather(&own, all.data(), sizeof own));
     for (const Turn& turn : all) {
@@ -251,11 +254,11 @@ class Estimator::Training {
     m_.sound = !is_absurd(losses_.back(), *m_.first_loss);
     if (m_.estimator_log())
       for (const std::string& line : log_->after_call(m_.step, losses_)) m_.log(line);
-    m_.warn(m_.summaries.after_call(m_.config, m_.step, losses_));
+    TENON_ASSIGN(Run::Values values, watched(done));
+    m_.warn(m_.summaries.after_call(m_.config, m_.step, losses_, values));
     m_.step += done.steps;
     m_.input = function_->feed()->state();
     result_.global_step = m_.step;
-    TENON_ASSIGN(Run::Values values, watched(done));
     TENON_TRY(run_.after_call(m_.step, losses_, std::move(values)));
     if (m_.events.on_log && lines_.due(m_.step)) say_loss();
     return {};
@@ -264,7 +267,7 @@ class Estimator::Training {
   // What the model function gives to be looked at, where somebody looks.
   Result<Run::Values> watched(const StepCall& done) {
     Run::Values values;
-    if (!run_.has_callbacks() && !m_.events.on_log_tensors) return values;
+    if (!run_.has_callbacks() && !m_.events.on_log_tensors && !Summaries::wanted(m_.config)) return values;
     for (const std::string& name : run_.watched()) {
       TENON_ASSIGN(const Array value, function_->result(done, tensor_result(name)));
       values[name] = value.to<float>();
@@ -328,16 +331,16 @@ class Estimator::Training {
     if (!m_.collect(background_, &finite).ok()) m_.log("The last checkpoint was not saved.");
     m_.discard();
     function_->close();
-    if (World::joined()) return why;  // which batch it was, and which checkpoints are sound, one process alone would find
+    if (World::joined())
+      return why;  // which batch it was, and which checkpoints are sound, one process alone would find
     return Status(why.code(), cat(why.message(), m_.judge(*function_, *input_, manager_ ? &*manager_ : nullptr, failed,
                                                           variable.ok() ? *variable : "")));
   }
 
   // Saves what was done, also when the input or a callback failed on the way.
   Status finish(Status status) {
-    const bool cut =
-        function_->feed()->stopped() || interrupted_ ||
-        (status.ok() && !pace_->done(m_.step) && as_first_says(m_.interrupted()));
+    const bool cut = function_->feed()->stopped() || interrupted_ ||
+                     (status.ok() && !pace_->done(m_.step) && as_first_says(m_.interrupted()));
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
       status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
     m_.report_corrupt(function_->feed()->pipeline());

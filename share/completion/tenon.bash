@@ -52,6 +52,7 @@ _tenon() {
       train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit decode op exchange' ;;
+      plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
     words=$(_tenon_listed Models train)

@@ -31,8 +31,13 @@ step cpack "${cmake%cmake}cpack" --config "$build/CPackConfig.cmake" -G DEB -B "
 
 tenon=$(echo packages/tenon_*.deb) sdk=$(echo packages/tenon-sdk_*.deb)
 expected=2
+if [ -e "$build/lib/tenon/pictures/cairo.so" ]; then  # as mpi.so below
+  expected=$((expected + 1)) pictures=$(echo packages/tenon-pictures_*.deb)
+  dpkg-deb -c "$pictures" | grep -q '/tenon/pictures/cairo\.so$' || fail "$pictures: no cairo.so"
+  [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep -E 'cairo|pango' || fail "$tenon: needs cairo"
+fi
 if [ -e "$build/lib/tenon/transport/mpi.so" ]; then  # a package of its own, so that the others need no MPI
-  expected=3 mpi=$(echo packages/tenon-mpi_*.deb)
+  expected=$((expected + 1)) mpi=$(echo packages/tenon-mpi_*.deb)
   dpkg-deb -c "$mpi" | grep -q '/tenon/transport/mpi\.so$' || fail "$mpi: no mpi.so"
   [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep mpi || fail "$tenon: needs MPI"
 fi

@@ -86,7 +86,8 @@ class RecordSource : public Source {
     return counts;
   }
   // Leaves out what `keep` does not want; gives how many that are. What is damaged stays where that is tolerated.
-  Result<int64_t> keep_only(const std::function<Result<bool>(std::string_view)>& keep, bool tolerate, ThreadPool* pool) {
+  Result<int64_t> keep_only(const std::function<Result<bool>(std::string_view)>& keep, bool tolerate,
+                            ThreadPool* pool) {
     std::vector<std::vector<uint32_t>> kept(parts_.size());
     int64_t left_out = 0;
     for (const Status& looked : for_each_item(pool, parts_.size(), [&](size_t part) -> Status {

@@ -294,7 +294,8 @@ Result<std::unique_ptr<InputPipeline>> InputPipeline::create(Dataset dataset, Th
                        dataset.specs().size(), " features");
       const int64_t rows = slot.rows > 0 ? slot.rows : dataset.options().batch_size;
       if (slot.blocks < 1 || rows % slot.blocks != 0)
-        return invalid("an input slot has ", slot.blocks, " blocks, the batch ", rows, " examples, expected a multiple");
+        return invalid("an input slot has ", slot.blocks, " blocks, the batch ", rows,
+                       " examples, expected a multiple");
       if (slot.rows > 0 && slot.rest.size() != slot.features.size())
         return invalid("an input slot of some rows has ", slot.rest.size(), " pointers for the rest, expected ",
                        slot.features.size());

@@ -57,8 +57,7 @@ void InputSlot::choose_memory() {
   blocks_ = shared && !whole ? memory_.rest_blocks : memory_.blocks;
   size_t staged = 0;
   for (size_t i = 0; i < rows_memory_.size(); ++i)
-    rows_memory_[i] =
-        data_.specs[i].batch_minor ? staging_[staged++].data() : static_cast<char*>((*memory_now_)[i]);
+    rows_memory_[i] = data_.specs[i].batch_minor ? staging_[staged++].data() : static_cast<char*>((*memory_now_)[i]);
 }
 
 void InputSlot::set_bucket(int bucket) {

@@ -61,10 +61,11 @@ class InputSlot {
   const Dataset::Impl& data_;
   const std::vector<size_t>* bytes_;  // of a row
   int bucket_ = -1;
-  size_t first_ = 0, end_ = 0;  // rows of the batch that are filled
+  size_t first_ = 0, end_ = 0;                      // rows of the batch that are filled
   const std::vector<void*>* memory_now_ = nullptr;  // the caller's, of the batch
   int blocks_ = 1;
-  std::vector<char*> rows_memory_;  // row-major, from the first row that is filled: the caller's memory, or staging for batch-minor features
+  std::vector<char*>
+      rows_memory_;  // row-major, from the first row that is filled: the caller's memory, or staging for batch-minor features
   std::vector<std::vector<char>> staging_;
   BatchSlot memory_;
   std::atomic<bool> misses_{false};  // a row that was filled, before settle()

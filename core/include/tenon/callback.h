@@ -32,6 +32,7 @@
 
 namespace tenon {
 
+struct GraphNode;     // tenon/graph_node.h
 struct TrainingSite;  // what the core's own hooks look into
 
 // "loss", the metrics by name; at the end of an epoch those of validation too, "val_loss".
@@ -52,8 +53,13 @@ class TrainingRun {
   virtual std::vector<std::string> tensors() const { return {}; }
   virtual std::span<const float> values(std::string_view /*tensor*/) const { return {}; }
   virtual const std::string& device() const = 0;
+  // The step as it was traced; none before that is done.
+  virtual std::vector<GraphNode> graph() const;
   // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the limit.
   virtual Throughput throughput() const { return {}; }
+
+  // How long a step would take on the machine that an emulating device stands for; 0: nothing is predicted.
+  virtual double predicted_step_ms() const { return 0; }
 
   // Ends training at this step boundary; of fit() the epoch too, without validation.
   virtual void stop() = 0;

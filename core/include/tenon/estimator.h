@@ -91,8 +91,9 @@ struct RunConfig {
   // train in model_dir; TensorFlow's begin anew with each, which keeps none of those that are shorter.
   double keep_checkpoint_every_n_hours = 10000;
   int64_t log_step_count_steps = 100;
-  // The loss for TensorBoard, every so many steps, and what evaluation gives: files events.out.tfevents.* in model_dir and in
-  // its `eval`, or `eval_NAME` (EvalOptions); 0: none. The distance doubles after each 10,000 losses of an Estimator, so that
+  // The loss for TensorBoard, every so many steps, with training_tensors, global_step/sec and once the graph; and what evaluation
+  // gives: files events.out.tfevents.* in model_dir and in its `eval`, or `eval_NAME` (EvalOptions); 0: none. Where they cannot be
+  // written, as when the disk is full, training goes on, and a line says so. The distance doubles after each 10,000 losses of an Estimator, so that
   // a file of millions of short steps stays small.
   int64_t save_summary_steps = 100;
   // Steps in one call of the device, up to 2^20; 0: as many as take about half a second.

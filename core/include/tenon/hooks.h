@@ -76,7 +76,7 @@ class LoggingTensorHook : public Callback {
   std::optional<HookTimer> timer_;
 };
 
-class EventFile;  // what TensorBoard reads
+class RunWriter;  // of what TensorBoard reads
 
 struct StepCounterHookOptions {
   int64_t every_n_steps = 0;  // or every_n_secs; neither: 100 steps
@@ -95,7 +95,7 @@ class StepCounterHook : public Callback {
  private:
   HookTimer timer_;
   std::string output_dir_;
-  std::shared_ptr<EventFile> events_;
+  std::shared_ptr<RunWriter> events_;
 };
 
 struct StopAtStepHookOptions {
@@ -160,7 +160,8 @@ struct SummarySaverHookOptions {
   double save_secs = 0;
 };
 
-// Scalars for TensorBoard, by tag, in a file events.out.tfevents.* of the directory.
+// Summaries for TensorBoard (tenon/summary.h), by tag, as TensorFlow 1 writes them: one number is a scalar, several are a
+// histogram. Where they cannot be written training goes on, as with the TensorBoard callback.
 class SummarySaverHook : public Callback {
  public:
   explicit SummarySaverHook(std::string output_dir, HookTensors tensors, SummarySaverHookOptions options);
@@ -172,7 +173,7 @@ class SummarySaverHook : public Callback {
   std::string output_dir_;
   HookTensors tensors_;
   HookTimer timer_;
-  std::shared_ptr<EventFile> events_;
+  std::shared_ptr<RunWriter> events_;
 };
 
 struct ExamplesPerSecondHookOptions {

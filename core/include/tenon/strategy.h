@@ -29,6 +29,7 @@
 #include "tenon/array.h"
 #include "tenon/devices.h"
 #include "tenon/features.h"
+#include "tenon/graph_node.h"
 #include "tenon/input.h"
 #include "tenon/outputs.h"
 #include "tenon/predicted_step.h"
@@ -134,6 +135,8 @@ class Function {
   // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded form
   // where dimensions are dynamic; nothing runs, and no variable is made. Nothing where the device does not predict.
   std::optional<PredictedStep> forecast(const Arrays& inputs);
+  // The same of the program that it ran first; nothing before that.
+  std::optional<PredictedStep> forecast() const;
 
   // Begins the next epoch of all data with their next call, where a call has begun one, and none before `least`, counted from 0.
   void next_epoch(uint64_t least = 0);
@@ -143,6 +146,8 @@ class Function {
   int traces() const;
   // Counts all calls with data so far.
   Throughput throughput() const;
+  // Its nodes as they were traced for the first signature; none before.
+  const std::vector<GraphNode>& graph() const;
 
  private:
   friend class Strategy;

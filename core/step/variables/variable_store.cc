@@ -45,7 +45,9 @@ Status VariableStore::check_restores(const Graph& graph, const TensorFile& check
       if (anew) anew->push_back(v.name);
       continue;
     }
-    if (const Status s = check_variable(checkpoint, name.empty() ? v.name : name, graph.type(graph.inputs[v.input].value)); !s.ok())
+    if (const Status s =
+            check_variable(checkpoint, name.empty() ? v.name : name, graph.type(graph.inputs[v.input].value));
+        !s.ok())
       return Status(s.code(), cat(s.message(), "; was it trained by another model?"));
   }
   return {};

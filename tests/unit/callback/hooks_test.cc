@@ -7,9 +7,10 @@
 #include <sstream>
 
 #include "base/python_text.h"
-#include "callback/event_file.h"
+#include "tenon/summary.h"
 #include "unit/callback/callback_testing.h"
-#include "unit/callback/event_testing.h"
+#include "unit/summary/event_testing.h"
+#include "unit/summary/small_disk.h"
 
 namespace tenon {
 namespace {
@@ -161,12 +162,28 @@ TEST(Hooks, SummarySaverHookWritesScalarsThatTensorBoardReads) {
   EXPECT_EQ(directory.entries(), 2u);
 }
 
-TEST(Hooks, SummarySaverHookRefusesWhatIsNoScalar) {
+TEST(Hooks, SummarySaverHookWritesSeveralNumbersAsAHistogram) {
   const TemporaryDirectory directory;
   TestRun run;
   run.values["v"] = Array({1.0f, 2.0f});
   SummarySaverHook hook(directory.path(), {{"weight", "v"}}, {.save_steps = 3});
-  EXPECT_EQ(error_of([&] { train(run, hook, 5); }), "SummarySaverHook: 'v' is f32[2], expected one number");
+  train(run, hook, 2);
+  const std::vector<SummaryValue> values = values_of(only_file(directory.path()));
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].tag, "weight");
+  EXPECT_EQ(values[0].shape, (std::vector<int64_t>{30, 3}));
+}
+
+TEST(Hooks, SummarySaverHookSaysOnceThatNothingCanBeWrittenAndTrainingGoesOn) {
+  const TemporaryDirectory directory;
+  TestRun run;
+  SummarySaverHook hook(directory / "events", {{"weight", "w"}}, {.save_steps = 1});
+  hook.on_train_begin(run);
+  const std::string file = only_file(directory / "events");
+  const SmallDisk disk(std::filesystem::file_size(file));
+  for (run.at = 1; run.at <= 3; ++run.at) hook.on_train_batch_end(run, run.at - 1, {});
+  EXPECT_EQ(run.lines, std::vector<std::string>{"SummarySaverHook: cannot write '" + file +
+                                                "': File too large; training goes on without what was to be written"});
 }
 
 TEST(Hooks, ExamplesPerSecondHookTellsMeanAndCurrentRate) {
@@ -221,14 +238,15 @@ TEST(Hooks, ANewStopHookTakesUpEvaluationsAsTensorFlowsDo) {
     std::istringstream fields(line);
     for (std::string* field : {&rule, &limit, &min_steps, &evaluations, &stops}) std::getline(fields, *field, ',');
     const TemporaryDirectory directory;
-    EventFile events(directory.path());
+    SummaryWriter events(directory.path(), {.tf1 = true});
     std::istringstream each(evaluations);
     char colon;
     double value;
-    for (int64_t step; each >> step >> colon >> value;) events.add(step, {{"m", value}});
+    for (int64_t step; each >> step >> colon >> value;) events.scalar("m", value, step);
     TestRun run;
     run.at = 1000;
-    run.evaluated = read_scalars(directory.path());
+    RecordedSummaries recorded = read_summaries(directory.path()).take();
+    for (const ScalarPoint& point : recorded.scalars["m"]) run.evaluated[point.step]["m"] = point.value;
     EvaluationStopHook hook = stop_hook(rule, std::stod(limit), std::stoll(min_steps));
     hook.on_train_begin(run);
     EXPECT_EQ(run.stopped, stops == "1") << line;

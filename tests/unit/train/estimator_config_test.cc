@@ -1,6 +1,7 @@
 // RunConfig: what contradicts itself, batch sizes of input functions, summaries.
 #include "train/summaries.h"
-#include "unit/callback/event_testing.h"
+#include "unit/summary/event_testing.h"
+#include "unit/summary/small_disk.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -76,7 +77,8 @@ TEST(EstimatorConfig, WritesSummariesOfTrainingAndEvaluation) {
   const float loss = scalars_in(dir.path()).at(0).value;  // known_model's does not change, the batches do
   EXPECT_NEAR(loss, 1.0f, 0.5f);
   std::vector<int64_t> steps;
-  for (const Scalar& s : scalars_in(dir.path())) steps.push_back(s.tag == "loss" ? s.step : -1);
+  for (const Scalar& s : scalars_in(dir.path()))
+    if (s.tag != "global_step/sec") steps.push_back(s.tag == "loss" ? s.step : -1);
   EXPECT_EQ(steps, (std::vector<int64_t>{1, 4, 7}));
   for (const char* folder : {"eval", "eval_again"})
     EXPECT_EQ(scalars_in(dir / folder), (std::vector<Scalar>{{8, "accuracy", static_cast<float>(result.at("accuracy"))},
@@ -87,6 +89,56 @@ TEST(EstimatorConfig, WritesSummariesOfTrainingAndEvaluation) {
             .status());
   for (const auto& file : std::filesystem::directory_iterator(none.path()))
     EXPECT_EQ(file.path().filename().string().find("events"), std::string::npos);
+}
+
+// Full from the third to the sixth step.
+struct FullDisk : Callback {
+  std::optional<SmallDisk> disk;
+  int64_t most_steps(int64_t) const override { return 1; }
+  void on_train_batch_end(TrainingRun& run, int64_t, const Logs&) override {
+    if (run.step() == 2) disk.emplace(1);
+    if (run.step() == 6) disk.reset();
+  }
+};
+
+TEST(EstimatorConfig, ADiskThatFillsDuringSummariesIsALineAndTrainingGoesOn) {
+  TemporaryDirectory dir;
+  Estimator estimator(known_model, cpu(dir.path(), {.save_summary_steps = 1}));
+  std::vector<std::string> lines;
+  estimator.set_events({.on_info = [&](const std::string& line) { lines.push_back(line); }});
+  FullDisk full;
+  const Result<TrainResult> result =
+      estimator.train({.input = examples(24, training_input(4)), .max_steps = 8, .hooks = {&full}});
+  check(result.status());
+  EXPECT_EQ(result->global_step, 8);
+  EXPECT_EQ(std::count_if(lines.begin(), lines.end(), [](const auto& l) { return l.find("File too large") != l.npos; }),
+            1);
+  std::vector<int64_t> steps;
+  for (const Scalar& s : scalars_in(dir.path()))
+    if (s.tag == "loss") steps.push_back(s.step);
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 2, 7, 8}));
+}
+
+TEST(EstimatorConfig, SummariesHaveTheGraphAndWhatTheModelShowsOfTraining) {
+  TemporaryDirectory dir;
+  const ModelFn model = [](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+    EstimatorSpec spec = small_model(features, labels, mode, params);
+    if (mode == Mode::kTrain) spec.training_tensors = {{"twice", spec.loss * 2.0f}};
+    return spec;
+  };
+  Estimator estimator(model, cpu(dir.path(), {.save_summary_steps = 2}));
+  check(estimator.train({.input = examples(24, training_input(4)), .max_steps = 4}).status());
+  std::map<std::string, std::vector<float>> values;
+  for (const Scalar& s : scalars_in(dir.path())) values[s.tag].push_back(s.value);
+  ASSERT_EQ(values["loss"].size(), 2u);
+  ASSERT_EQ(values["twice"].size(), 2u);
+  EXPECT_FLOAT_EQ(values["twice"][1], 2 * values["loss"][1]);
+  int graphs = 0;
+  for (const auto& file : std::filesystem::directory_iterator(dir.path()))
+    if (file.path().filename().string().starts_with("events."))
+      for (const std::string& event : callback_testing::events_of(file.path()))
+        graphs += !callback_testing::field_at(event, {4}).empty();
+  EXPECT_EQ(graphs, 1);
 }
 
 // Losses of a day of short steps: each of the first 10,000, each second of the next, each fourth of the next.

@@ -51,7 +51,7 @@ const Reasons& absent_arguments() {
   static const char* const kSeed = "draws depend on the Strategy's seed, the step and the layer's name";
   static const char* const kGraph = "of TensorFlow's graphs and sessions";
   static const char* const kByName = "results always have names: Logs";
-  static const char* const kBoard = "TensorBoard is given scalars alone";
+  static const char* const kBoard = "the projector of embeddings is not written for";
   static const char* const kSummary = "the table is Keras's, of all layers";
   static const char* const kOverwrites = "files are replaced as a whole";
   static const char* const kDevice = "the device says how many units there are; one process has them all";
@@ -126,11 +126,7 @@ const Reasons& absent_arguments() {
       {"callbacks.BackupAndRestore.double_checkpoint", "it always is: what the metadata name is whole"},
       {"callbacks.TensorBoard.embeddings_freq", kBoard},
       {"callbacks.TensorBoard.embeddings_metadata", kBoard},
-      {"callbacks.TensorBoard.histogram_freq", kBoard},
       {"callbacks.TensorBoard.profile_batch", "ProfilerHook, and tenon train --profile"},
-      {"callbacks.TensorBoard.write_graph", kBoard},
-      {"callbacks.TensorBoard.write_images", kBoard},
-      {"callbacks.TensorBoard.write_steps_per_second", "TrainingRun::throughput() says it"},
       {"initializers.VarianceScaling.scale", kCall},
       {"initializers.VarianceScaling.mode", kCall},
       {"initializers.VarianceScaling.distribution", kCall},
