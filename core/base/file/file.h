@@ -15,11 +15,15 @@
 
 namespace tenon {
 
+class Descriptor;
+
 // A regular file, open for reading. Directories, pipes and devices are refused. Movable; reading is
 // thread safe.
 class File {
  public:
   static Result<File> open(const std::string& path);
+  // What was opened, or made, for reading; `path` is for messages.
+  static Result<File> of(Descriptor descriptor, const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();

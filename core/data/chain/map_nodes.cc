@@ -121,7 +121,9 @@ bool ValuesAhead::next(ElementRef& ref, Result<Element>& value) {
 }
 
 ElementRef held(ElementRef ref, Element value) {
-  ref.held = std::make_shared<const HeldElement>(HeldElement{.value = std::move(value)});
+  HeldElement out = ref.held ? HeldElement{.parts = ref.held->parts, .node = ref.held->node} : HeldElement();
+  out.value = std::move(value);
+  ref.held = std::make_shared<const HeldElement>(std::move(out));
   return ref;
 }
 

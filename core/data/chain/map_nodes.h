@@ -51,7 +51,7 @@ class ValuesAhead {
   size_t most_;
 };
 
-// A reference to an element that is there already. Its value is the held one's.
+// A reference to an element that is there already. Its value is the held one's; its parts tell its place.
 ElementRef held(ElementRef ref, Element value);
 
 // A verb whose elements are held.
