@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/caught.h"
+#include "base/crc32c.h"
 #include "base/process/thread_pool.h"
 #include "base/text.h"
 #include "data/items.h"
@@ -77,6 +78,11 @@ bool MapNode::fill(const ElementRef& ref, std::span<const FeatureSpec> specs, Sl
   const std::shared_ptr<const Element> below = from_->shared_value(ref);
   if (!op_->fill(*below, sample_of(ref), specs, out)) copy_element(op_->apply(*below, sample_of(ref)), specs, out);
   return true;
+}
+
+// Of a lambda nothing more is known than that it is one.
+uint64_t MapNode::own_fingerprint() const {
+  return mix_hash(mix_hash(mix_hash(0x3ab, seed_), static_cast<uint64_t>(depth_)), crc32c(op_->name()));
 }
 
 int MapNode::depth_of(const ChainNode& node) {

@@ -19,7 +19,7 @@ class MapNode : public VerbNode {
   bool fill(const ElementRef& ref, std::span<const FeatureSpec> specs, Slots& out) const override;
   bool random() const override { return op_->random() || from_->random(); }
   int64_t rows(const ElementRef& ref) const override { return from_->rows(ref); }
-  uint64_t own_fingerprint() const override { return mix_hash(mix_hash(0x3ab, seed_), static_cast<uint64_t>(depth_)); }
+  uint64_t own_fingerprint() const override;
 
   const ElementOp& op() const { return *op_; }
   // The node that does this and, on what it makes, `next`; null where there is none.

@@ -257,6 +257,7 @@ class Dataset {
   Dataset take(int64_t count) const;         // -1: all
   Dataset skip(int64_t count) const;         // -1: all
   Dataset shard(int64_t num_shards, int64_t index) const;
+  Dataset pick(std::vector<int64_t> places) const;  // the elements at these places, counted from 0, in the order of the data
   Dataset concatenate(const Dataset& next) const;
   // Elements with the features of all; no two may have a feature of one name. Ends with the shortest.
   static Dataset zip(std::vector<Dataset> datasets);
