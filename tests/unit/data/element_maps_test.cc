@@ -6,19 +6,11 @@
 #include "tenon/class_balance.h"
 #include "tenon/dataset.h"
 #include "tenon/example.h"
+#include "unit/data/chain_testing.h"
 #include "unit/data/temporary_directory.h"
 
 namespace tenon {
 namespace {
-
-std::string error_of(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
-}
 
 Element applied(const ElementMap& map, Element element) { return map.op()->apply(std::move(element), {}); }
 

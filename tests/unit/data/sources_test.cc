@@ -6,33 +6,16 @@
 #include "base/file/file.h"
 #include "tenon/dataset.h"
 #include "tenon/tfrecord.h"
+#include "unit/data/chain_testing.h"
 #include "unit/data/input_testing.h"
 
 namespace tenon {
 namespace {
 
-using Texts = std::vector<std::string>;
-
-Texts texts(const Dataset& data, const std::string& feature, int threads = 1, uint64_t epoch = 0) {
-  Texts out;
-  for (ElementIterator at = data.elements(threads, epoch); at != data.end(); ++at)
-    out.emplace_back(text_of((*at).at(feature)));
-  return out;
-}
-
 std::vector<double> numbers_of(const Dataset& data, const std::string& feature, int threads = 1) {
   std::vector<double> out;
   for (ElementIterator at = data.elements(threads); at != data.end(); ++at) out.push_back((*at).at(feature).item());
   return out;
-}
-
-std::string error_of(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 // What is given before an error, and the error.
