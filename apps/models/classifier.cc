@@ -106,6 +106,11 @@ Optimizer make_optimizer(const Params& params) {
   return is_half ? LossScaleOptimizer(optimizer) : optimizer;
 }
 
+Tensor image_of(const Features& features, const Params& params) {
+  const Tensor x = features["image"];
+  return params.get<bool>("transpose_input", false) ? transpose(x, {3, 0, 1, 2}) : x;
+}
+
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer) {
   logits = cast(logits, DType::kF32);  // whatever the layers compute in
   const Tensor classid = argmax(logits);

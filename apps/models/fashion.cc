@@ -6,7 +6,7 @@ namespace tenon::models {
 
 EstimatorSpec fashion(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const Padding padding = params.get<std::string>("padding") == "same" ? same : valid;
-  Tensor x = features["image"];  // [batch, 28, 28, 1]
+  Tensor x = image_of(features, params);  // [batch, 28, 28, 1]
   x = max_pool2d(conv2d(x, {.filters = 32, .kernel = 3, .padding = padding, .activation = relu}), 2);
   x = max_pool2d(conv2d(x, {.filters = 64, .kernel = 3, .padding = padding, .activation = relu}), 2);
   x = dropout(flatten(x), params.get<double>("dropout"));

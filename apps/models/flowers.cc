@@ -19,7 +19,7 @@ EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode,
   const auto convolve = [&](Tensor x, int64_t filters, int64_t kernel) {
     return max_pool2d(conv2d(x, {.filters = filters, .kernel = kernel, .padding = same, .activation = relu}), 2);
   };
-  Tensor x = features["image"];  // [batch, 299, 299, 3]
+  Tensor x = image_of(features, params);  // [batch, 299, 299, 3]
   x = convolve(x, size("nfil1"), size("ksize1"));
   x = convolve(x, size("nfil2"), size("ksize2"));
   x = dense_block(flatten(x), 300, relu, batch_norm);
@@ -30,7 +30,7 @@ EstimatorSpec flowers(const Features& features, const Tensor& labels, Mode mode,
 
 // The smaller one of TensorFlow's image tutorial, which benchmarks use: 180x180x3.
 EstimatorSpec flowers180(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  Tensor x = features["image"];
+  Tensor x = image_of(features, params);
   for (int64_t filters : {16, 32, 64})
     x = max_pool2d(conv2d(x, {.filters = filters, .kernel = 3, .padding = same, .activation = relu}), 2);
   x = dense(flatten(x), {.units = 128, .activation = relu});

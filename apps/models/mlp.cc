@@ -44,7 +44,7 @@ Tensor perceptron(Tensor x, const Params& params) {
 }
 
 EstimatorSpec mlp(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-  Tensor x = features["image"];
+  Tensor x = image_of(features, params);
   if (x.rank() != 2) x = flatten(x);
   return classify(perceptron(x, params), labels, mode, make_optimizer(params));
 }

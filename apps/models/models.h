@@ -81,6 +81,9 @@ Optimizer make_optimizer(const Params& params);
 // ..] the mean softmax cross entropy, accuracy and the training op.
 EstimatorSpec classify(Tensor logits, Tensor labels, Mode mode, const Optimizer& optimizer);
 
+// features["image"], [batch, height, width, channels]: with the parameter transpose_input it comes as [.., batch].
+Tensor image_of(const Features& features, const Params& params);
+
 // Hidden layers with ReLU of the sizes that the parameters ask for ("hidden", or "layers" and "nodes"), with dropout: x[batch, n] ->
 // logits[batch, num_classes].
 Tensor perceptron(Tensor x, const Params& params);

@@ -87,7 +87,7 @@ Tensor large_body(const Builder& build, Tensor x, bool bottlenecks, std::initial
 
 EstimatorSpec resnet(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   const std::string depth = params.get<std::string>("depth");
-  Tensor x = features["image"];
+  Tensor x = image_of(features, params);
   if (depth == "20")
     x = small_body(Builder(params, false, 1e-3, 0.99), x);
   else if (depth == "18")

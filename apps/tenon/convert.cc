@@ -70,16 +70,30 @@ void declare_images(Flags& flags) {
   declare_shard_bytes(flags);
   flags.text("train_csv", "", "rows of path,label; a relative path is relative to the CSV");
   flags.text("validation_csv", "", "the same for validation");
-  flags.text("labels", "", "file of class names, one a line; class i is label i + 1");
+  flags.text("input", "", "in place of CSV files: a directory of images with a class a directory");
+  flags.alias("input_dir", "input");
+  flags.text("validation_input", "", "the same for validation");
+  flags.number("validation_fraction", 0, "of the images of each class in --input that are held out where there is none", 0,
+               0.9);
+  flags.text("labels", "",
+             "file of class names, one a line; class i is label i + 1; of directories empty: their names, sorted");
   flags.boolean("skip_bad_images", false, "pass over and count what cannot be decoded");
   flags.boolean("verify", true, "decode every image; --noverify looks at its header only");
 }
 
 ConvertSummary convert_image_files(const Flags& flags) {
   ConvertImagesOptions options;
-  options.train_csv = flags.required("train_csv");
+  options.input = flags.text("input"), options.validation_input = flags.text("validation_input");
+  options.validation_fraction = flags.number("validation_fraction");
+  const bool folders = !options.input.empty();
+  for (const char* name : folders ? std::vector{"train_csv", "validation_csv"}
+                                  : std::vector{"validation_input", "validation_fraction"})
+    if (flags.given(name)) throw UsageError{format("--%s %s --input", name, folders ? "excludes" : "needs")};
+  if (!options.validation_input.empty() && flags.given("validation_fraction"))
+    throw UsageError{"--validation_input and --validation_fraction exclude each other"};
+  options.train_csv = folders ? std::string() : flags.required("train_csv");
   options.validation_csv = flags.text("validation_csv");
-  options.labels = flags.required("labels");
+  options.labels = folders ? flags.text("labels") : flags.required("labels");
   common(flags, options);
   options.shard_bytes = flags.integer("shard_bytes");
   options.skip_bad_images = flags.boolean("skip_bad_images");
@@ -309,7 +323,7 @@ ConvertSummary convert_table_file(const Flags& flags) {
 const Kind kConversions[] = {
     {"idx", "idx --input DIR --output DIR [FLAGS]", declare_idx, convert_idx_files, {"unknown_labels", "bad_images"}},
     {"images",
-     "images --train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]",
+     "images --input DIR|--train_csv FILE --labels FILE --output DIR [--validation_csv FILE] [FLAGS]",
      declare_images,
      convert_image_files,
      {"unknown_labels", "bad_images"}},

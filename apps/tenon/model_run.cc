@@ -191,6 +191,7 @@ void add_data_flags(Flags& flags, const std::vector<std::string>& words) {
                 "1024, fewer where an example is large",
                 0, 1 << 24);
   add_count_flag(flags, words, "num_eval", "examples to evaluate or to predict, the first ones; 0: all");
+  if (const auto add = kind_among(words).record_flags) add(flags);
   flags.boolean("skip_corrupt", false, "leave out damaged records and count them, where the default is to stop");
   flags.boolean("synthetic", false, "random examples instead of data");
 }
@@ -252,6 +253,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   if (flags.has("epsilon") && flags.has("optimizer") && !flags.given("epsilon") &&
       flags.text("optimizer") != info_->optimizer && !has_own_epsilon(*info_))
     params_.set("epsilon", models::ModelInfo().epsilon);
+  if (flags.has("transpose_input")) params_.set("transpose_input", flags.boolean("transpose_input"));
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();

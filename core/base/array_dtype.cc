@@ -37,6 +37,10 @@ void convert_numbers(DType from, std::span<const std::byte> numbers, DType dtype
       return each([](auto v) { return narrowed_integer<int32_t>(static_cast<int64_t>(v)); });
     case DType::kI64:
       return each([](auto v) { return static_cast<int64_t>(v); });
+    case DType::kU8:
+      return each([](auto v) { return narrowed_integer<uint8_t>(static_cast<int64_t>(v)); });
+    case DType::kBool:
+      return each([](auto v) { return static_cast<uint8_t>(v != 0); });
     default:
       return each([](auto v) { return static_cast<float>(v); });
   }

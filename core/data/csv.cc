@@ -1,6 +1,7 @@
 #include "data/csv.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/room.h"
 #include "base/text.h"
@@ -9,86 +10,139 @@ namespace tenon {
 namespace {
 
 constexpr size_t kMaxFields = 1000;  // of a row
+constexpr uint64_t kMaxRowBytes = uint64_t{256} << 20;
+constexpr size_t kBuffer = 1 << 20;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-class CsvParser {
- public:
-  CsvParser(std::string_view text, const std::string& name) : text_(text), name_(name) {}
-
-  Result<std::vector<CsvRow>> rows() {
-    std::vector<CsvRow> rows;
-    while (at_ < text_.size()) {
-      CsvRow row{line_, {}};
-      TENON_TRY(take_row(&row));
-      if (row.fields.size() == 1 && trimmed(row.fields[0]).empty()) continue;
-      TENON_TRY(room_.take(bytes_of(row), name_));
-      TENON_TRY(take_room_to_grow(rows, name_));
-      rows.push_back(std::move(row));
-    }
-    return rows;
-  }
-
- private:
-  // What the row takes elsewhere.
-  static uint64_t bytes_of(const CsvRow& row) {
-    uint64_t bytes = row.fields.capacity() * sizeof(std::string);
-    for (const std::string& field : row.fields) bytes += field.capacity();
-    return bytes;
-  }
-
-  char peek() const { return at_ < text_.size() ? text_[at_] : '\n'; }
-
-  Status take_row(CsvRow* row) {
-    for (;;) {
-      std::string field;
-      if (peek() == '"') {
-        TENON_TRY(take_quoted(&field));
-      } else {
-        const size_t end = std::min(text_.find_first_of(",\n", at_), text_.size());
-        field = trimmed(text_.substr(at_, end - at_));
-        at_ = end;
-      }
-      if (row->fields.size() == kMaxFields)
-        return invalid(name_, ":", line_, ": expected at most ", kMaxFields, " fields in a row, found more");
-      row->fields.push_back(std::move(field));
-      const bool ended = peek() == '\n';
-      if (ended) ++line_;
-      ++at_;
-      if (ended) return {};
-    }
-  }
-
-  Status take_quoted(std::string* field) {
-    const int64_t start = line_;
-    for (++at_;; ++at_) {
-      if (at_ >= text_.size())
-        return invalid(name_, ":", start, ": expected a closing quote, found the end of the file");
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] != '"') {
-        *field += text_[at_];
-      } else if (text_.substr(at_, 2) == "\"\"") {
-        *field += text_[at_++];
-      } else {
-        break;
-      }
-    }
-    ++at_;
-    while (peek() == ' ' || peek() == '\t' || peek() == '\r') ++at_;
-    if (peek() == ',' || peek() == '\n') return {};
-    return invalid(name_, ":", line_, ": expected a comma or the end of the line after a closing quote, found '",
-                   peek(), "'");
-  }
-
-  std::string_view text_;
-  const std::string& name_;
-  size_t at_ = 0;
-  int64_t line_ = 1;
-  RoomInPieces room_;
-};
+// What the row takes elsewhere.
+uint64_t bytes_of(const CsvRow& row) {
+  uint64_t bytes = row.fields.capacity() * sizeof(std::string);
+  for (const std::string& field : row.fields) bytes += field.capacity();
+  return bytes;
+}
 
 }  // namespace
 
+CsvReader::CsvReader(std::unique_ptr<ByteStream> from, std::string name, char delimiter, bool trims)
+    : from_(std::move(from)),
+      name_(std::move(name)),
+      delimiter_(delimiter),
+      trims_(trims),
+      buffer_(std::clamp<uint64_t>(from_->limit(), 16, kBuffer)) {}
+
+// False at the end, and after an error of the stream.
+bool CsvReader::fill() {
+  if (!failed_.ok()) return false;
+  Result<size_t> got = from_->read(buffer_.data(), buffer_.size());
+  if (!got.ok()) failed_ = got.status();
+  at_ = 0;
+  end_ = got.ok() ? *got : 0;
+  if (!begun_ && std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
+  begun_ = true;
+  return at_ < end_;
+}
+
+void CsvReader::pass() {
+  if (at_end()) return;
+  if (buffer_[at_++] == '\n') ++line_;
+}
+
+Result<bool> CsvReader::next(CsvRow& row) {
+  for (;;) {
+    if (at_end()) return failed_.ok() ? Result<bool>(false) : failed_;
+    row.line = row_line_ = line_;
+    row_bytes_ = 0;
+    quoted_ = false;
+    const Status taken = take_row(row);
+    if (!failed_.ok()) return failed_;
+    if (!taken.ok()) {
+      while (!at_end() && buffer_[at_] != '\n') ++at_;
+      pass();
+      return taken;
+    }
+    const bool empty = row.fields.size() == 1 && (trims_ || !quoted_) && trimmed(row.fields[0]).empty();
+    if (!empty) return true;
+  }
+}
+
+Status CsvReader::take_row(CsvRow& row) {
+  for (size_t used = 0;;) {
+    if (used == kMaxFields)
+      return invalid(name_, ":", row.line, ": expected at most ", kMaxFields, " fields in a row, found more");
+    if (used == row.fields.size()) row.fields.emplace_back();
+    std::string& field = row.fields[used++];
+    field.clear();
+    TENON_TRY(peek() == '"' ? take_quoted(field) : take_field(field));
+    const bool ended = peek() != delimiter_;
+    pass();
+    if (!ended) continue;
+    row.fields.resize(used);
+    return {};
+  }
+}
+
+Status CsvReader::add(const char* text, size_t bytes, std::string& field) {
+  row_bytes_ += bytes;
+  if (row_bytes_ > kMaxRowBytes)
+    return invalid(name_, ":", row_line_, ": expected at most ", kMaxRowBytes, " bytes in a row, found more");
+  if (field.size() + bytes > field.capacity()) TENON_TRY(take_room(2 * (field.size() + bytes), name_));
+  field.append(text, bytes);
+  return {};
+}
+
+Status CsvReader::take_field(std::string& field) {
+  while (!at_end()) {
+    const char* const from = buffer_.data() + at_;
+    const char* const last = buffer_.data() + end_;
+    const char* to = from;
+    while (to != last && *to != delimiter_ && *to != '\n') ++to;
+    TENON_TRY(add(from, static_cast<size_t>(to - from), field));
+    at_ += static_cast<size_t>(to - from);
+    if (to != last) break;
+  }
+  if (trims_)
+    field = trimmed(field);
+  else if (field.ends_with('\r') && peek() == '\n')
+    field.pop_back();
+  return {};
+}
+
+Status CsvReader::take_quoted(std::string& field) {
+  const int64_t start = line_;
+  quoted_ = true;
+  pass();
+  for (;;) {
+    if (at_end()) return invalid(name_, ":", start, ": expected a closing quote, found the end of the file");
+    const char* const from = buffer_.data() + at_;
+    const auto* const quote = static_cast<const char*>(std::memchr(from, '"', end_ - at_));
+    const size_t bytes = quote ? static_cast<size_t>(quote - from) : end_ - at_;
+    line_ += std::count(from, from + bytes, '\n');
+    TENON_TRY(add(from, bytes, field));
+    at_ += bytes;
+    if (!quote) continue;
+    pass();
+    if (at_end() || buffer_[at_] != '"') break;
+    pass();
+    field += '"';
+  }
+  while (peek() == ' ' || peek() == '\t' || peek() == '\r') pass();
+  if (peek() == delimiter_ || peek() == '\n') return {};
+  return invalid(name_, ":", line_, ": expected a comma or the end of the line after a closing quote, found '", peek(),
+                 "'");
+}
+
 Result<std::vector<CsvRow>> parse_csv(std::string_view text, const std::string& name) {
-  return CsvParser(without_byte_order_mark(text), name).rows();
+  CsvReader reader(memory_stream(text), name, ',', true);
+  std::vector<CsvRow> rows;
+  RoomInPieces room;
+  for (;;) {
+    CsvRow row;
+    TENON_ASSIGN(const bool more, reader.next(row));
+    if (!more) return rows;
+    TENON_TRY(room.take(bytes_of(row), name));
+    TENON_TRY(take_room_to_grow(rows, name));
+    rows.push_back(std::move(row));
+  }
 }
 
 }  // namespace tenon

@@ -30,4 +30,10 @@ inline uint64_t scale_bits(uint64_t bits, uint64_t n) {
   return static_cast<uint64_t>((static_cast<unsigned __int128>(bits) * n) >> 64);
 }
 
+// A hash of a hash and one more value.
+inline uint64_t mix_hash(uint64_t hash, uint64_t value) {
+  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
+  return block[0] | static_cast<uint64_t>(block[1]) << 32;
+}
+
 }  // namespace tenon

@@ -13,7 +13,12 @@ class ImageData : public ModelData {
   // Flags first, then what the data say of themselves, then the model.
   explicit ImageData(const DataContext& c)
       : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
+        transpose_(c.flags.get_or("transpose_input", false)),
         augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()) {
+    records_.image_feature = c.flags.get_or("image_feature", records_.image_feature);
+    records_.format_feature = c.flags.get_or("format_feature", records_.format_feature);
+    records_.label_feature = c.flags.get_or("label_feature", records_.label_feature);
+    records_.label_offset = c.flags.get_or("label_offset", records_.label_offset);
     const std::string dir = c.flags.get_or("data_dir", std::string());
     const InfoFile info(dir);
     if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
@@ -30,7 +35,7 @@ class ImageData : public ModelData {
   }
 
   std::vector<FeatureSpec> features() const override {
-    return {{"image", {DType::kF32, {height_, width_, channels_}}}, {"label", {DType::kI32, {}}}};
+    return {{"image", {DType::kF32, {height_, width_, channels_}}, transpose_}, {"label", {DType::kI32, {}}}};
   }
   std::map<std::string, int64_t> numbers() const override {
     return {{"height", height_}, {"width", width_}, {"channels", channels_}, {"num_classes", classes_}};
@@ -60,14 +65,20 @@ class ImageData : public ModelData {
     o.channels = channels_;
     o.num_classes = classes_;
     o.skip_corrupt = skip_corrupt_;
+    o.transpose = transpose_;
     o.augmentation = augmentation_;
+    o.image_feature = records_.image_feature;
+    o.format_feature = records_.format_feature;
+    o.label_feature = records_.label_feature;
+    o.label_offset = records_.label_offset;
     return o;
   }
 
   int height_ = 0, width_ = 0, channels_ = 0, classes_ = 0;
   std::vector<std::string> labels_;
-  bool skip_corrupt_;
+  bool skip_corrupt_, transpose_;
   Augmentation augmentation_;
+  InputOptions records_;  // names of their features
 };
 
 }  // namespace
@@ -81,12 +92,23 @@ const DataKind kImages{
           flags.integer("width", 0, "of the images", 0, 1 << 14);
           flags.integer("channels", 0, "3 or 1", 0, 3);
           flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
+          flags.boolean(
+              "transpose_input", false,
+              "hand batches of images over as [height, width, channels, batch], as TPUs keep them; the numbers stay");
         },
     .train_flags =
         [](Flags& flags) {
           flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
         },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<ImageData>(c); },
+    .record_flags =
+        [](Flags& flags) {
+          const InputOptions d;
+          flags.text("image_feature", d.image_feature, "the feature of a record that has the image");
+          flags.text("format_feature", d.format_feature, "the one that says whether it is RAW, where there is one");
+          flags.text("label_feature", d.label_feature, "the one that has its class");
+          flags.integer("label_offset", d.label_offset, "what the first class is called in records", -1e9, 1e9);
+        },
 };
 
 }  // namespace tenon::runner

@@ -73,6 +73,7 @@ struct DataKind {
   std::unique_ptr<ModelData> (*open)(const DataContext& context);
   void (*batch_flags)(Flags& flags) =
       nullptr;  // of a batch that trains, beside --train_batch_size; none: there are none
+  void (*record_flags)(Flags& flags) = nullptr;  // of how records are read; none: there are none
 };
 extern const DataKind kAnswers, kImages, kPairs, kTable, kText, kVectors;
 

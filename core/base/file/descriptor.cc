@@ -4,6 +4,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string_view>
 
@@ -26,6 +27,21 @@ Descriptor open_file(const std::string& path, int flags, unsigned mode) {
 Descriptor open_at(const Descriptor& directory, const std::string& name, int flags, unsigned mode) {
   return above_standard_streams(
       retry([&] { return ::openat(directory.get(), name.c_str(), flags | O_CLOEXEC, mode); }));
+}
+
+// Not every file system has files without names; there it has one for a moment.
+Descriptor nameless_file(const std::string& directory) {
+  Descriptor file = open_file(directory, O_TMPFILE | O_RDWR, 0600);
+  if (file || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
+  std::string name = directory + "/.tenon-XXXXXX";
+  file = above_standard_streams(::mkostemp(name.data(), O_CLOEXEC));
+  if (file) (void)::unlink(name.c_str());
+  return file;
+}
+
+std::string temporary_directory() {
+  const char* directory = ::secure_getenv("TMPDIR");
+  return directory && *directory == '/' ? directory : "/var/tmp";
 }
 
 bool write_fully(int fd, const void* data, size_t bytes) {

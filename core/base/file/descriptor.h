@@ -55,6 +55,11 @@ Descriptor above_standard_streams(int fd);
 Descriptor open_file(const std::string& path, int flags, unsigned mode = 0);
 Descriptor open_at(const Descriptor& directory, const std::string& name, int flags, unsigned mode = 0);
 
+// A file without a name on the disk of `directory`, for reading and writing: it is gone when it is closed.
+Descriptor nameless_file(const std::string& directory);
+// $TMPDIR where that is an absolute path, else /var/tmp, which is on a disk: for much that need not outlive the process.
+std::string temporary_directory();
+
 // All of the bytes, or false. Allocate nothing.
 bool write_fully(int fd, const void* data, size_t bytes);
 bool read_fully(int fd, void* out, size_t bytes);  // false where the file ends before

@@ -1,10 +1,13 @@
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <ctime>
 
 #include "base/file/descriptor.h"
 #include "base/file/file.h"
@@ -77,6 +80,24 @@ Status remove_temporaries(const std::string& directory, const std::string& patte
       TENON_TRY(remove_file(cat(directory, "/", name)));
   }
   return {};
+}
+
+void remove_left_temporaries(const std::string& path) {
+  constexpr time_t kHour = 3600;
+  const std::string directory = directory_of(path);
+  const Result<std::vector<std::string>> names = names_of(directory);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if (target_of_temporary(name) != name_of(path)) continue;
+    const std::string left = cat(directory, "/", name);
+    const std::string_view id = std::string_view(name).substr(name.rfind(".tmp-") + 5);
+    pid_t process = 0;
+    std::from_chars(id.data(), id.data() + id.size(), process);
+    struct stat info;
+    if (process > 0 && ::kill(process, 0) != 0 && errno == ESRCH && ::stat(left.c_str(), &info) == 0 &&
+        ::time(nullptr) - info.st_mtime > kHour)
+      (void)remove_file(left);
+  }
 }
 
 }  // namespace tenon

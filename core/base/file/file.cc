@@ -60,7 +60,11 @@ Result<File> File::open(const std::string& path) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
   Descriptor opened = open_file(path, O_RDONLY | O_NONBLOCK);
   if (!opened) return file_error("cannot open", path, errno);
-  File file(path, opened.release(), 0);
+  return of(std::move(opened), path);
+}
+
+Result<File> File::of(Descriptor descriptor, const std::string& path) {
+  File file(path, descriptor.release(), 0);
   struct stat info;
   if (::fstat(file.fd_, &info) != 0) return file_error("cannot inspect", path, errno);
   TENON_TRY(check_regular(path, info));

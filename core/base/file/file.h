@@ -15,11 +15,15 @@
 
 namespace tenon {
 
+class Descriptor;
+
 // A regular file, open for reading. Directories, pipes and devices are refused. Movable; reading is
 // thread safe.
 class File {
  public:
   static Result<File> open(const std::string& path);
+  // What was opened, or made, for reading; `path` is for messages.
+  static Result<File> of(Descriptor descriptor, const std::string& path);
   File(File&& other) noexcept;
   File& operator=(File&& other) noexcept;
   ~File();
@@ -81,6 +85,10 @@ std::string_view target_of_temporary(std::string_view name);
 
 // Removes what AtomicFiles left in `directory` whose NAME matches the shell pattern. REQUIRED: nobody writes those now.
 Status remove_temporaries(const std::string& directory, const std::string& pattern);
+
+// Removes what AtomicFiles of processes that ended left of `path`: those of no process here which nobody wrote to for an hour,
+// as another machine may.
+void remove_left_temporaries(const std::string& path);
 
 // DIR and NAME of DIR/NAME; of NAME alone "." and itself.
 inline std::string directory_of(const std::string& path) {

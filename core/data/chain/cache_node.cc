@@ -1,16 +1,15 @@
 // Values kept as they come the first time.
-#include <cstdio>
 #include <mutex>
 #include <unordered_map>
 
 #include "base/room.h"
+#include "base/tell.h"
 #include "base/text.h"
-#include "data/chain/chain_node.h"
+#include "data/chain/disk_cache_node.h"
+#include "data/chain/stream_node.h"
 
 namespace tenon {
 namespace {
-
-constexpr uint64_t kPlacesAPass = uint64_t{1} << 40;
 
 uint64_t bytes_of(const Element& element) {
   uint64_t bytes = 0;
@@ -103,7 +102,7 @@ class CacheNode : public VerbNode {
     if (unseen_ >= kRoomGranule) {
       full_ = !room_for(unseen_, "cache").ok();
       if (full_)
-        std::fputs(cat("cache: ", values_.size(), " elements are kept, and there is no memory for more; the others are read anew\n").c_str(), stderr);
+        tell(cat("cache: ", values_.size(), " elements are kept, and there is no memory for more; the others are read anew"));
       unseen_ = 0;
     }
     if (!full_) values_.emplace(index, std::move(value));
@@ -119,12 +118,10 @@ class CacheNode : public VerbNode {
 }  // namespace
 
 Dataset Dataset::cache(const std::string& path) const {
-  if (!path.empty()) fail("cache: a file is not there yet");
   const Node from = ChainNode::of(*this);
   if (from->random())
-    std::fputs("cache: what is random below it is drawn once, and is the same in each epoch; cache before it for other numbers\n",
-               stderr);
-  return ChainNode::dataset(std::make_shared<CacheNode>(from));
+    tell("cache: what is random below it is drawn once, and is the same in each epoch; cache before it for other numbers");
+  return ChainNode::dataset(path.empty() ? std::make_shared<CacheNode>(from) : disk_cache(from, path));
 }
 
 }  // namespace tenon

@@ -142,7 +142,10 @@ uint64_t count_rows(const ChainNode& node, int64_t batch_rows, bool* counted) {
   *counted = batches >= 0;
   if (batches == kInfiniteCardinality) return kForEver;
   if (batches == kUnknownCardinality) return kUncounted;
-  const auto* batch = dynamic_cast<const BatchNode*>(&node);
+  const ChainNode* at = &node;  // below verbs that let all batches through
+  while (!dynamic_cast<const BatchNode*>(at) && at->inputs().size() == 1 && at->inputs()[0]->cardinality() == batches)
+    at = at->inputs()[0].get();
+  const auto* batch = dynamic_cast<const BatchNode*>(at);
   const int64_t parts = batch && !batch->drops_remainder() ? batch->inputs()[0]->cardinality() : -1;
   return static_cast<uint64_t>(parts >= 0 ? parts : batches * batch_rows);
 }

@@ -4,14 +4,8 @@
 #include <cstring>
 
 #include "base/text.h"
-#include "data/random_bits.h"
 
 namespace tenon {
-
-uint64_t mix_hash(uint64_t hash, uint64_t value) {
-  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
-  return block[0] | static_cast<uint64_t>(block[1]) << 32;
-}
 
 uint64_t ChainNode::fingerprint() const {
   uint64_t hash = own_fingerprint();

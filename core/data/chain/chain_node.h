@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "data/random_bits.h"
 #include "tenon/dataset.h"
 
 namespace tenon {
@@ -31,6 +32,7 @@ struct HeldElement {
   std::vector<ElementRef> parts = {};            // of a batch, a window, a zip
   std::optional<Element> value = {};             // of verbs whose order depends on it
   std::shared_ptr<const ChainNode> node = {};    // of which parts[0] is, where the chain below is made while it runs
+  Status failed = {};                            // why a source that is read from front to back has no value
 };
 
 // One run through a node's elements. One thread. Throws Error.
@@ -130,7 +132,5 @@ class OrderNode : public VerbNode {
   std::shared_ptr<const Element> shared_value(const ElementRef& ref) const override { return from_->shared_value(ref); }
   int64_t rows(const ElementRef& ref) const override { return from_->rows(ref); }
 };
-
-uint64_t mix_hash(uint64_t hash, uint64_t value);
 
 }  // namespace tenon

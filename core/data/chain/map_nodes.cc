@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/caught.h"
+#include "base/crc32c.h"
 #include "base/process/thread_pool.h"
 #include "base/text.h"
 #include "data/items.h"
@@ -79,6 +80,11 @@ bool MapNode::fill(const ElementRef& ref, std::span<const FeatureSpec> specs, Sl
   return true;
 }
 
+// Of a lambda nothing more is known than that it is one.
+uint64_t MapNode::own_fingerprint() const {
+  return mix_hash(mix_hash(mix_hash(0x3ab, seed_), static_cast<uint64_t>(depth_)), crc32c(op_->name()));
+}
+
 int MapNode::depth_of(const ChainNode& node) {
   int most = 0;
   for (const Node& input : node.inputs()) most = std::max(most, depth_of(*input));
@@ -121,7 +127,9 @@ bool ValuesAhead::next(ElementRef& ref, Result<Element>& value) {
 }
 
 ElementRef held(ElementRef ref, Element value) {
-  ref.held = std::make_shared<const HeldElement>(HeldElement{.value = std::move(value)});
+  HeldElement out = ref.held ? HeldElement{.parts = ref.held->parts, .node = ref.held->node} : HeldElement();
+  out.value = std::move(value);
+  ref.held = std::make_shared<const HeldElement>(std::move(out));
   return ref;
 }
 

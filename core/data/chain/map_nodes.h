@@ -19,7 +19,7 @@ class MapNode : public VerbNode {
   bool fill(const ElementRef& ref, std::span<const FeatureSpec> specs, Slots& out) const override;
   bool random() const override { return op_->random() || from_->random(); }
   int64_t rows(const ElementRef& ref) const override { return from_->rows(ref); }
-  uint64_t own_fingerprint() const override { return mix_hash(mix_hash(0x3ab, seed_), static_cast<uint64_t>(depth_)); }
+  uint64_t own_fingerprint() const override;
 
   const ElementOp& op() const { return *op_; }
   // The node that does this and, on what it makes, `next`; null where there is none.
@@ -51,7 +51,7 @@ class ValuesAhead {
   size_t most_;
 };
 
-// A reference to an element that is there already. Its value is the held one's.
+// A reference to an element that is there already. Its value is the held one's; its parts tell its place.
 ElementRef held(ElementRef ref, Element value);
 
 // A verb whose elements are held.

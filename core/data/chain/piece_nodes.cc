@@ -52,6 +52,40 @@ class PieceNode : public OrderNode {
   int64_t cardinality_;
 };
 
+// Elements at some places, which rise.
+class PickNode : public OrderNode {
+ public:
+  PickNode(Node from, std::vector<int64_t> places) : OrderNode(std::move(from)), places_(std::move(places)) {}
+  std::unique_ptr<ElementStream> open(uint64_t pass, ThreadPool* pool) const override {
+    class Stream : public ElementStream {
+     public:
+      Stream(const PickNode& node, std::unique_ptr<ElementStream> from) : node_(node), from_(std::move(from)) {}
+      bool next(ElementRef& out) override {
+        if (picked_ == node_.places_.size()) return false;
+        while (from_->next(out))
+          if (at_++ == node_.places_[picked_]) return ++picked_, true;
+        fail("pick: there is no place ", node_.places_[picked_], "; the data have ", at_, " elements");
+      }
+
+     private:
+      const PickNode& node_;
+      std::unique_ptr<ElementStream> from_;
+      size_t picked_ = 0;
+      int64_t at_ = 0;
+    };
+    return std::make_unique<Stream>(*this, from_->open(pass, pool));
+  }
+  int64_t cardinality() const override { return static_cast<int64_t>(places_.size()); }
+  uint64_t own_fingerprint() const override {
+    uint64_t hash = mix_hash(0x91c4, places_.size());
+    for (const int64_t place : places_) hash = mix_hash(hash, static_cast<uint64_t>(place));
+    return hash;
+  }
+
+ private:
+  std::vector<int64_t> places_;
+};
+
 class RepeatNode : public OrderNode {
  public:
   RepeatNode(Node from, int64_t count) : OrderNode(std::move(from)), count_(count) {}
@@ -118,6 +152,16 @@ Dataset Dataset::shard(int64_t num_shards, int64_t index) const {
   const PieceNode::Piece piece{.first = static_cast<uint64_t>(index), .stride = static_cast<uint64_t>(num_shards)};
   return ChainNode::dataset(std::make_shared<PieceNode>(
       from, piece, all < 0 ? all : (without(all, index) + num_shards - 1) / num_shards));
+}
+
+Dataset Dataset::pick(std::vector<int64_t> places) const {
+  std::sort(places.begin(), places.end());
+  if (std::adjacent_find(places.begin(), places.end()) != places.end()) fail("pick: a place is there twice");
+  if (!places.empty() && places[0] < 0) fail("pick: a place is ", places[0], ", expected 0 or more");
+  const Node from = ChainNode::of(*this);
+  if (const int64_t all = from->cardinality(); all >= 0 && !places.empty() && places.back() >= all)
+    fail("pick: there is no place ", places.back(), "; the data have ", all, " elements");
+  return ChainNode::dataset(std::make_shared<PickNode>(from, std::move(places)));
 }
 
 Dataset Dataset::repeat(int64_t count) const {

@@ -1,12 +1,15 @@
 #include <unordered_map>
 
+#include "base/caught.h"
 #include "base/file/file.h"
 #include "base/process/thread_pool.h"
 #include "base/room.h"
 #include "base/text.h"
+#include "data/class_folders.h"
 #include "data/csv.h"
 #include "data/image/image.h"
 #include "data/record/shards.h"
+#include "tenon/class_balance.h"
 #include "tenon/convert.h"
 
 namespace tenon {
@@ -17,12 +20,13 @@ constexpr int64_t kImageOverhead = 300;  // of the features beside the image
 struct Row {
   std::string path;
   size_t label = 0;
-  int64_t line = 0;
+  int64_t line = 0;  // of the CSV
   int64_t bytes = 0;
 };
 
 struct Table {
-  std::string csv;
+  std::string from;  // a CSV, or a directory
+  bool folders = false;
   std::vector<Row> rows;
 };
 
@@ -48,7 +52,7 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
   TENON_ASSIGN(const std::string text, read_file(csv));
   TENON_ASSIGN(const std::vector<CsvRow> rows, parse_csv(text, csv));
   if (rows.empty()) return invalid("'", csv, "': expected rows of path,label, found none");
-  Table table{csv, {}};
+  Table table{csv, false, {}};
   RoomInPieces room;
   const size_t beside_bytes = directory_of(csv).size();
   for (const CsvRow& row : rows) {
@@ -69,8 +73,51 @@ Result<Table> read_table(const std::string& csv, const ConvertImagesOptions& opt
   return table;
 }
 
+// Whose label is known, as above.
+Result<Table> read_folders(const std::string& directory, const LabelledFiles& files,
+                           const ConvertImagesOptions& options, const LabelIndex& labels,
+                           ConvertSummary::Split* split) {
+  Table table{directory, true, {}};
+  for (size_t i = 0; i < files.paths.size(); ++i) {
+    const std::string& name = files.classes[static_cast<size_t>(files.labels[i])];
+    const auto known = labels.find(name);
+    if (known != labels.end()) {
+      TENON_TRY(take_room_to_grow(table.rows, directory));
+      table.rows.push_back({files.paths[i], known->second});
+    } else {
+      split->leave_out("unknown_labels", [&] {
+        return options.labels.empty() ? cat(files.paths[i], ": '", name, "' is no class of '", options.input, "'")
+                                      : cat(files.paths[i], ": label '", name, "' is not in '", options.labels, "'");
+      });
+    }
+  }
+  if (table.rows.empty()) return invalid(directory, ": expected images of a known class, found none");
+  return table;
+}
+
+// Takes a share of each class out of the table.
+Result<Table> hold_out(Table& table, const std::vector<std::string>& names, double fraction, uint64_t seed) {
+  std::vector<int32_t> labels;
+  for (const Row& row : table.rows) labels.push_back(static_cast<int32_t>(row.label));
+  const std::vector<int64_t> counts = class_counts(labels);
+  const auto lone = std::find(counts.begin(), counts.end(), 1);
+  if (lone != counts.end())
+    return invalid(table.from, "/", names[static_cast<size_t>(lone - counts.begin())],
+                   ": has one image, expected at least two, one of which is held out");
+  return caught([&]() -> Result<Table> {
+    const SplitIndices split = stratified_split(labels, fraction, seed);
+    Table held{table.from, true, {}}, left{table.from, true, {}};
+    for (const int64_t i : split.held_out) held.rows.push_back(table.rows[static_cast<size_t>(i)]);
+    for (const int64_t i : split.train) left.rows.push_back(table.rows[static_cast<size_t>(i)]);
+    table = std::move(left);
+    return held;
+  });
+}
+
+// Files of folders are named by what is wrong with them.
 Status at_row(const Table& table, const Row& row, const Status& status) {
-  return Status(status.code(), cat(table.csv, ":", row.line, ": ", status.message()));
+  if (table.folders) return status;
+  return Status(status.code(), cat(table.from, ":", row.line, ": ", status.message()));
 }
 
 // Finds missing files before hours of work, and how the data divide into shards.
@@ -131,7 +178,8 @@ JobText job_of(const ConvertImagesOptions& options, const std::vector<Table>& ta
   job.add("seed", options.seed).add("shard_bytes", options.shard_bytes).add("labels", join(labels, "\n"));
   job.add("skip_bad", options.skip_bad_images).add("verify", options.verify).add("most", options.max_image_bytes);
   for (const Table& table : tables) {
-    job.add_file(table.csv).add("rows", table.rows.size());
+    table.folders ? job.add("folders", table.from) : job.add_file(table.from);
+    job.add("rows", table.rows.size());
     for (const Row& row : table.rows) job.add_file(row.path);
   }
   return job;
@@ -144,24 +192,88 @@ std::vector<size_t> order_of(const Table& table, bool training, uint64_t seed) {
   return order;
 }
 
+// The class names, and what each split has.
+struct Input {
+  std::vector<std::string> labels;
+  std::vector<Table> tables;
+};
+
+LabelIndex index_of(const std::vector<std::string>& labels) {
+  LabelIndex index;
+  for (size_t i = 0; i < labels.size(); ++i) index.emplace(labels[i], i);
+  return index;
+}
+
+Result<Input> read_tables(const ConvertImagesOptions& options, std::span<ConvertSummary::Split> splits) {
+  Input out;
+  TENON_ASSIGN(out.labels, read_labels(options.labels));
+  const LabelIndex index = index_of(out.labels);
+  for (size_t s = 0; s < splits.size(); ++s) {
+    TENON_ASSIGN(Table table,
+                 read_table(s == 0 ? options.train_csv : options.validation_csv, options, index, &splits[s]));
+    out.tables.push_back(std::move(table));
+  }
+  return out;
+}
+
+Result<Input> read_all_folders(const ConvertImagesOptions& options, std::span<ConvertSummary::Split> splits) {
+  Input out;
+  TENON_ASSIGN(const LabelledFiles files, list_class_folders(options.input));
+  if (options.labels.empty()) {
+    out.labels = files.classes;
+  } else {
+    TENON_ASSIGN(out.labels, read_labels(options.labels));
+  }
+  if (out.labels.size() < 2)
+    return invalid(options.input, ": expected at least 2 directories, one a class, found ", out.labels.size());
+  for (const std::string& label : out.labels)
+    if (label != trimmed(label) || label.find_first_of("\n\r") != std::string::npos)
+      return invalid(
+          options.input, "/", label,
+          ": a class is a line of labels.txt; expected a name without line ends, and without blanks around it");
+  const LabelIndex index = index_of(out.labels);
+  TENON_ASSIGN(Table train, read_folders(options.input, files, options, index, &splits[0]));
+  out.tables.push_back(std::move(train));
+  if (splits.size() < 2) return out;
+  if (options.validation_input.empty()) {
+    TENON_ASSIGN(Table held, hold_out(out.tables[0], out.labels, options.validation_fraction, options.seed));
+    out.tables.push_back(std::move(held));
+    return out;
+  }
+  TENON_ASSIGN(const LabelledFiles others, list_class_folders(options.validation_input));
+  TENON_ASSIGN(Table validation, read_folders(options.validation_input, others, options, index, &splits[1]));
+  out.tables.push_back(std::move(validation));
+  return out;
+}
+
+Status check_input(const ConvertImagesOptions& o) {
+  if (o.train_csv.empty() && o.input.empty())
+    return invalid(
+        "convert images: expected a CSV of training images, or a directory with a class a directory, found none");
+  if (!o.input.empty() && (!o.train_csv.empty() || !o.validation_csv.empty()))
+    return invalid("convert images: expected CSV files or a directory, found both");
+  if (o.input.empty() && (!o.validation_input.empty() || o.validation_fraction != 0))
+    return invalid("convert images: a directory for validation goes with one for training, not with a CSV");
+  if (!(o.validation_fraction >= 0 && o.validation_fraction < 1))
+    return invalid("convert images: validation_fraction is ", o.validation_fraction,
+                   ", expected 0 or more and less than 1");
+  return {};
+}
+
 }  // namespace
 
 Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, ThreadPool& pool) {
-  if (options.train_csv.empty()) return invalid("convert images: expected a CSV of training images, found none");
+  TENON_TRY(check_input(options));
+  const bool validates =
+      !options.validation_csv.empty() || !options.validation_input.empty() || options.validation_fraction > 0;
   ConvertSummary summary;
-  TENON_ASSIGN(summary.labels, read_labels(options.labels));
-  LabelIndex index;
-  for (size_t i = 0; i < summary.labels.size(); ++i) index.emplace(summary.labels[i], i);
-
-  summary.splits.resize(options.validation_csv.empty() ? 1 : 2);
-  std::vector<Table> tables;
-  for (size_t s = 0; s < summary.splits.size(); ++s) {
-    summary.splits[s].name = s == 0 ? "train" : "validation";
-    const std::string& csv = s == 0 ? options.train_csv : options.validation_csv;
-    TENON_ASSIGN(Table table, read_table(csv, options, index, &summary.splits[s]));
-    TENON_TRY(measure(table, options.skip_bad_images));
-    tables.push_back(std::move(table));
-  }
+  summary.splits.resize(validates ? 2 : 1);
+  for (size_t s = 0; s < summary.splits.size(); ++s) summary.splits[s].name = s == 0 ? "train" : "validation";
+  TENON_ASSIGN(Input input, options.input.empty() ? read_tables(options, summary.splits)
+                                                  : read_all_folders(options, summary.splits));
+  summary.labels = std::move(input.labels);
+  std::vector<Table>& tables = input.tables;
+  for (Table& table : tables) TENON_TRY(measure(table, options.skip_bad_images));
 
   TENON_ASSIGN(OutputSet output, OutputSet::create(options, [&] { return job_of(options, tables, summary.labels); }));
   std::vector<std::vector<size_t>> orders;

@@ -1,11 +1,9 @@
 #include "data/convert/record_spill.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/file/file.h"
 #include "base/text.h"
@@ -16,16 +14,6 @@ namespace {
 
 constexpr size_t kTailBytes = 4 << 20;  // of all shards, about
 constexpr size_t kLeastPiece = 1 << 10, kMostPiece = 16 << 10;
-
-// Not every file system has files without names; there it has one for a moment.
-Descriptor nameless_file(const std::string& directory) {
-  Descriptor file = open_file(directory, O_TMPFILE | O_RDWR, 0600);
-  if (file || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)) return file;
-  std::string name = directory + "/.records-spill-XXXXXX";
-  file = above_standard_streams(::mkostemp(name.data(), O_CLOEXEC));
-  if (file) (void)::unlink(name.c_str());
-  return file;
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "data/record/shards.h"
 #include "data/text/pair_reader.h"
 #include "tenon/convert.h"
 #include "tenon/subtokenizer.h"

@@ -42,11 +42,6 @@ Status call_user(const Fn& fn, Args&&... args) {
   }
 }
 
-uint64_t mix(uint64_t hash, uint64_t value) {
-  const auto block = philox(hash, static_cast<uint32_t>(value), static_cast<uint32_t>(value >> 32), 0, 0);
-  return block[0] | static_cast<uint64_t>(block[1]) << 32;
-}
-
 }  // namespace
 
 Status Source::look_at(const RecordRef& ref, const std::function<Status(std::string_view)>&) const {
@@ -109,16 +104,7 @@ class RecordSource : public Source {
   }
   int64_t bytes_per_example() const override { return files_.bytes() / std::max<int64_t>(records_, 1); }
   std::vector<std::string> lost() const override { return lost_; }
-  uint64_t fingerprint() const override {
-    uint64_t hash = 0;
-    for (const RecordFile& file : files_.files()) {
-      const std::string name = name_of(file.path);
-      for (uint64_t value : {uint64_t{crc32c(name)}, static_cast<uint64_t>(file.offsets.back()),
-                             static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
-        hash = mix(hash, value);
-    }
-    return hash | 1;
-  }
+  uint64_t fingerprint() const override { return files_.fingerprint(); }
 
  private:
   int64_t record_of(const RecordRef& ref) const {
@@ -190,8 +176,8 @@ class MemorySource : public Source {
     uint64_t hash = 0;
     for (const MemoryFeature& feature : features_) {
       const std::span<const std::byte> data = feature.bytes(), end = data.last(std::min(data.size(), kEnd));
-      hash = mix(mix(hash, data.size()), crc32c(data.data(), std::min(data.size(), kEnd)));
-      hash = mix(mix(hash, crc32c(end.data(), end.size())), crc32c(feature.spec.name));
+      hash = mix_hash(mix_hash(hash, data.size()), crc32c(data.data(), std::min(data.size(), kEnd)));
+      hash = mix_hash(mix_hash(hash, crc32c(end.data(), end.size())), crc32c(feature.spec.name));
     }
     return hash | 1;
   }
@@ -220,12 +206,12 @@ Part stride_part(uint32_t file, uint64_t base, uint64_t records, const InputOpti
 }
 
 uint64_t fingerprint_of(const OrderOptions& order, const InputOptions& options, const std::vector<uint32_t>& counts) {
-  uint64_t hash = mix(0x7e4014, order.seed);
+  uint64_t hash = mix_hash(0x7e4014, order.seed);
   for (uint64_t value : {static_cast<uint64_t>(order.shuffle), static_cast<uint64_t>(order.shuffle_buffer),
                          static_cast<uint64_t>(order.interleave), static_cast<uint64_t>(options.shard_index),
                          static_cast<uint64_t>(options.shard_count)})
-    hash = mix(hash, value);
-  for (uint32_t count : counts) hash = mix(hash, count);
+    hash = mix_hash(hash, value);
+  for (uint32_t count : counts) hash = mix_hash(hash, count);
   return hash | 1;  // never 0, which means unknown
 }
 
@@ -421,7 +407,7 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
     if (impl->buckets.left_out == static_cast<int64_t>(impl->size))
       return invalid(name, ": all ", impl->size, " records are longer than ", impl->options.buckets.boundaries.back());
     for (const int64_t rows : impl->buckets.rows)
-      impl->fingerprint = mix(impl->fingerprint, static_cast<uint64_t>(rows));
+      impl->fingerprint = mix_hash(impl->fingerprint, static_cast<uint64_t>(rows));
     impl->fingerprint |= 1;
     return Dataset(std::move(impl));
   });

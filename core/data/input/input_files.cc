@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "base/crc32c.h"
 #include "base/room.h"
 #include "base/text.h"
-#include "data/items.h"
+#include "data/random_bits.h"
 #include "data/record/record_format.h"
 
 namespace tenon {
@@ -74,73 +73,6 @@ Status check_shards(const InputOptions& options, const std::vector<std::string>&
   return {};
 }
 
-// Reads forward through a file in steps that suit the distance between the headers.
-class HeaderReader {
- public:
-  explicit HeaderReader(const File& file) : file_(file) {}
-
-  // kRecordHeader bytes at `offset`. REQUIRED: the file has them.
-  Result<const char*> at(int64_t offset) {
-    if (offset < begin_ || offset + kRecordHeader > end_) {
-      // Small records: many headers in one read. Large ones: the header alone.
-      const int64_t want = offset - end_ > kWindow / 8 ? kRecordHeader : kWindow;
-      buffer_.resize(static_cast<size_t>(want));
-      TENON_ASSIGN(size_t got, file_.read_at(offset, buffer_.data(), buffer_.size()));
-      begin_ = offset;
-      end_ = offset + static_cast<int64_t>(got);
-      if (end_ < offset + kRecordHeader) return invalid(file_.path(), ": cut short while it was read");
-    }
-    return static_cast<const char*>(buffer_.data()) + (offset - begin_);
-  }
-
- private:
-  static constexpr int64_t kWindow = 128 << 10;
-  const File& file_;
-  std::vector<char> buffer_;
-  int64_t begin_ = 0;
-  int64_t end_ = 0;
-};
-
-// The length of the frame at `offset`.
-Result<int64_t> frame_bytes(HeaderReader& headers, int64_t offset, int64_t file_bytes) {
-  const int64_t left = file_bytes - offset;
-  if (left < kRecordHeader) return invalid("cut short: ", left, " bytes left, a record's header has ", kRecordHeader);
-  TENON_ASSIGN(const char* header, headers.at(offset));
-  if (const uint32_t expected = crc32c_mask(crc32c(header, 8)), found = load_unaligned<uint32_t>(header + 8);
-      found != expected)
-    return invalid("checksum of the length: expected ", expected, ", found ", found);
-  const uint64_t length = load_unaligned<uint64_t>(header);
-  if (left < kRecordHeader + kRecordFooter || length > static_cast<uint64_t>(left - kRecordHeader - kRecordFooter))
-    return invalid("cut short: expected ", length, " bytes of data, found ", left - kRecordHeader);
-  if (length > kMaxRecordBytes)
-    return invalid("length: expected at most ", kMaxRecordBytes, " bytes of data, found ", length);
-  return kRecordHeader + static_cast<int64_t>(length) + kRecordFooter;
-}
-
-// The stored checksums of some records from first to last, joined.
-Result<uint32_t> sample_of(const File& file, const RecordFile& records) {
-  constexpr int64_t kSamples = 16;
-  const int64_t n = records.records(), most = std::min(n, kSamples);
-  uint32_t joined = 0;
-  for (int64_t i = 0; i < most; ++i) {
-    const int64_t record = most > 1 ? i * (n - 1) / (most - 1) : 0;
-    char footer[kRecordFooter];
-    TENON_TRY(
-        file.read_exactly_at(records.offsets[static_cast<size_t>(record) + 1] - kRecordFooter, footer, sizeof footer));
-    joined = crc32c_extend(joined, footer, sizeof footer);
-  }
-  return joined;
-}
-
-// Records inside a compressed stream cannot be read one by one.
-Status check_uncompressed(const File& file) {
-  uint8_t magic[3];
-  TENON_ASSIGN(const size_t got, file.read_at(0, magic, sizeof magic));
-  if (got == 3 && magic[0] == 0x1f && magic[1] == 0x8b && magic[2] == 8)
-    return Status(Code::kUnsupported, cat(file.path(), ": compressed with gzip; unpack it first"));
-  return {};
-}
-
 }  // namespace
 
 std::string input_name(const InputOptions& options) {
@@ -162,48 +94,13 @@ Result<std::vector<std::string>> find_input_files(const InputOptions& options) {
   return paths;
 }
 
-Result<RecordFile> index_records(const std::string& path, bool tolerate) {
-  TENON_ASSIGN(const File file, File::open(path));
-  HeaderReader headers(file);
-  RecordFile out{path, {0}};
-  while (out.offsets.back() < file.size()) {
-    const int64_t offset = out.offsets.back();
-    Result<int64_t> bytes = frame_bytes(headers, offset, file.size());
-    if (!bytes.ok() && offset == 0) TENON_TRY(check_uncompressed(file));
-    if (!bytes.ok() && (!tolerate || bytes.status().code() != Code::kInvalid))
-      return Status(bytes.status().code(), cat(path, ": record at offset ", offset, ": ", bytes.status().message()));
-    if (!bytes.ok()) {
-      out.lost_bytes = file.size() - offset;
-      break;
-    }
-    TENON_TRY(take_room_to_grow(out.offsets, path));
-    out.offsets.push_back(offset + *bytes);
-  }
-  if (out.records() > std::numeric_limits<uint32_t>::max()) return invalid(path, ": too many records");
-  out.offsets.shrink_to_fit();
-  TENON_ASSIGN(out.sample, sample_of(file, out));
-  return out;
-}
-
-Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& paths, bool tolerate, ThreadPool* pool) {
-  std::vector<RecordFile> files(paths.size());
-  const std::vector<Status> read = for_each_item(pool, paths.size(), [&](size_t i) -> Status {
-    TENON_ASSIGN(files[i], index_records(paths[i], tolerate));
-    return {};
-  });
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (read[i].code() == Code::kOutOfMemory) return Status(Code::kOutOfMemory, cat(paths[i], ": ", read[i].message()));
-    TENON_TRY(read[i]);
-  }
-  return files;
-}
-
 RecordFiles::RecordFiles(std::vector<RecordFile> files)
     : files_(std::move(files)), open_(files_.size()), advised_(files_.size()) {
-  for (const RecordFile& file : files_) bytes_ += file.offsets.back();
+  for (const RecordFile& file : files_) bytes_ += file.offsets.back() - file.offsets.front();
 }
 
 Result<std::shared_ptr<const File>> RecordFiles::open(size_t file) const {
+  if (files_[file].unpacked) return files_[file].unpacked;
   std::lock_guard lock(mutex_);
   if (open_[file]) return open_[file];
   Result<File> opened = File::open(files_[file].path);
@@ -252,12 +149,17 @@ Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t
   return data;
 }
 
-std::string RecordFile::lost() const {
-  return cat("the rest of ", path, " is lost, ", lost_bytes, " bytes from offset ", offsets.back(), " on");
+std::string RecordFiles::where(size_t file, int64_t record) const {
+  return files_[file].where(files_[file].offsets[static_cast<size_t>(record)]);
 }
 
-std::string RecordFiles::where(size_t file, int64_t record) const {
-  return cat(files_[file].path, ": record at offset ", files_[file].offsets[record]);
+uint64_t RecordFiles::fingerprint() const {
+  uint64_t hash = 0;
+  for (const RecordFile& file : files_)
+    for (const uint64_t value : {uint64_t{crc32c(name_of(file.path))}, static_cast<uint64_t>(file.offsets.back() - file.offsets.front()),
+                                 static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
+      hash = mix_hash(hash, value);
+  return hash | 1;
 }
 
 }  // namespace tenon

@@ -29,20 +29,25 @@ struct RecordFile {
   // Behind the last record, where its successor's frame is broken: how many more there are cannot be known. Only when
   // that is tolerated.
   int64_t lost_bytes = 0;
+  Status broken = {};  // what is wrong there, with its place
 
   uint32_t sample = 0;  // of the checksums of some of its records: tells files of equal sizes apart
+  std::shared_ptr<const File> unpacked = nullptr;  // where the frames are, of a compressed file
 
   // "the rest of FILE is lost, N bytes from offset M on"
   std::string lost() const;
   int64_t records() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  // "FILE: record at offset N", which counts inflated bytes.
+  std::string where(int64_t offset) const;
 };
 
-// Reads the headers of all records and checks them. A broken one is an error that names file and offset, or, with
-// `tolerate`, ends the file.
-Result<RecordFile> index_records(const std::string& path, bool tolerate);
-
-// index_records for each file, in parallel when there is a pool; the first file's error counts.
+// Reads the headers of all records and checks them, in parallel when there is a pool. A broken one is an error that names file
+// and offset, or, with `tolerate`, ends the file; the first file's error counts. Files that GZIP or ZLIB compressed, which cannot
+// be read at random, are unpacked into temporary_directory().
 Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& paths, bool tolerate, ThreadPool* pool);
+
+// Whether GZIP or ZLIB compressed it.
+Result<bool> is_compressed(const File& file);
 
 // Reads records of many files at random, holding a limited number of files open. Thread safe.
 class RecordFiles {
@@ -58,6 +63,8 @@ class RecordFiles {
 
   // "FILE: record at offset N"
   std::string where(size_t file, int64_t record) const;
+  // Dataset::data_fingerprint() of all.
+  uint64_t fingerprint() const;
 
  private:
   Result<std::shared_ptr<const File>> open(size_t file) const;

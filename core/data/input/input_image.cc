@@ -14,6 +14,7 @@ namespace tenon {
 namespace {
 
 constexpr int kMaxSide = 16384;
+constexpr int64_t kMostLabels = int64_t{1} << 31;
 
 bool is_raw(std::string_view format) {
   return format.size() == 3 && std::toupper(format[0]) == 'R' && std::toupper(format[1]) == 'A' &&
@@ -92,18 +93,22 @@ class ImageMap {
   }
 
   Status set_label(const Example& example, int32_t& out) const {
-    TENON_ASSIGN(const int64_t stored, example.int64("image/class/label"));
+    TENON_ASSIGN(const int64_t stored, example.int64(o_.label_feature));
+    const int64_t first = o_.label_offset, last = first + o_.num_classes - 1;
     // Not damage: the model expects another number of classes.
-    if (stored < 1 || stored > o_.num_classes)
-      return Status(Code::kUnsupported, cat("image/class/label: expected 1 to ", o_.num_classes,
-                                            ", the number of classes (--num_classes), found ", stored));
-    out = static_cast<int32_t>(stored - 1);
+    if (stored < first || stored > last)
+      return Status(Code::kUnsupported,
+                    first == 1 ? cat(o_.label_feature, ": expected 1 to ", last,
+                                     ", the number of classes (--num_classes), found ", stored)
+                               : cat(o_.label_feature, ": expected ", first, " to ", last, " for ", o_.num_classes,
+                                     " classes (--num_classes, --label_offset), found ", stored));
+    out = static_cast<int32_t>(stored - first);
     return {};
   }
 
   Result<PixelView> pixels_of(const Example& example, const ResizeWindow& window, Image* decoded) const {
-    TENON_ASSIGN(const std::string_view bytes, example.bytes("image/encoded"));
-    const Feature* format = example.find("image/format");
+    TENON_ASSIGN(const std::string_view bytes, example.bytes(o_.image_feature));
+    const Feature* format = example.find(o_.format_feature);
     if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes()))
       return raw_pixels(example, bytes, o_.channels);
     return pixels_in(bytes, window, decoded);
@@ -149,6 +154,8 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
   if (o.height < 1 || o.width < 1 || o.height > kMaxSide || o.width > kMaxSide)
     return invalid("image size: expected 1 to ", kMaxSide, " pixels a side, found ", o.height, " x ", o.width);
   if (o.channels != 1 && o.channels != 3) return invalid("image channels: expected 1 or 3, found ", o.channels);
+  if (o.label_offset < -kMostLabels || o.label_offset > kMostLabels)
+    return invalid("label_offset: expected ", -kMostLabels, " to ", kMostLabels, ", found ", o.label_offset);
   if (o.num_classes < 1) return invalid("num_classes: expected at least 1, found ", o.num_classes);
   if (a.crop_pad < 0 || a.crop_pad > kMaxSide)
     return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);

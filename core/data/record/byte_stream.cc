@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "base/text.h"
+#include "data/record/record_format.h"
 
 namespace tenon {
 namespace {
@@ -159,6 +160,18 @@ class InflateStream : public ByteStream {
   bool ended_ = false;
 };
 
+// Hundreds of compressed bytes are never UTF-8 without control characters.
+bool looks_like_text(std::string_view head) {
+  while (!head.empty()) {
+    const size_t bytes = utf8_sequence(head);
+    if (bytes == 0) return head.size() < 4 && static_cast<unsigned char>(head[0]) >= 0xc0;  // cut
+    if (bytes == 1 && static_cast<unsigned char>(head[0]) < 0x20 && std::string_view("\t\n\r\f").find(head[0]) == std::string_view::npos)
+      return false;
+    head.remove_prefix(bytes);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_stream(const std::string& path) {
@@ -172,6 +185,21 @@ Result<std::unique_ptr<ByteStream>> inflate_stream(std::unique_ptr<ByteStream> s
   auto stream = std::make_unique<InflateStream>(std::move(source), name);
   TENON_TRY(stream->init());
   return std::unique_ptr<ByteStream>(std::move(stream));
+}
+
+Result<std::unique_ptr<ByteStream>> open_text_stream(const std::string& path) {
+  TENON_ASSIGN(std::unique_ptr<ByteStream> stream, open_stream(path));
+  char bytes[512];
+  TENON_ASSIGN(const size_t found, stream->read(bytes, sizeof bytes));
+  TENON_TRY(stream->seek(0));
+  const std::string_view head(bytes, found);
+  if (!looks_like_gzip(head) && (!looks_like_zlib(head) || looks_like_text(head))) return stream;
+  return inflate_stream(std::move(stream), path);
+}
+
+bool looks_compressed(std::string_view head) {
+  const bool plain = head.size() >= kRecordHeader && record_header_is_sound(head.data());
+  return !plain && (looks_like_gzip(head) || looks_like_zlib(head));
 }
 
 bool looks_like_gzip(std::string_view head) { return head.substr(0, 3) == std::string_view("\x1f\x8b\x08", 3); }

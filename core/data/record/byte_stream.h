@@ -34,6 +34,14 @@ std::unique_ptr<ByteStream> memory_stream(std::string_view bytes);
 // GZIP (of one or more members) or ZLIB, told by their headers. `name` is for messages.
 Result<std::unique_ptr<ByteStream>> inflate_stream(std::unique_ptr<ByteStream> source, const std::string& name);
 
+// A text file, unpacked where its first bytes are those of GZIP or ZLIB; "x^" alone may begin either, so that what follows decides.
+Result<std::unique_ptr<ByteStream>> open_text_stream(const std::string& path);
+
+// Whether a record file that begins so is compressed. A plain one whose first length has a sound checksum is plain, even where
+// that length looks like the start of a compressed one.
+bool looks_compressed(std::string_view head);
+constexpr size_t kCompressionHead = 12;  // bytes of it that are looked at
+
 bool looks_like_gzip(std::string_view head);
 bool looks_like_zlib(std::string_view head);
 

@@ -23,6 +23,11 @@ T load_unaligned(const void* from) {
   return value;
 }
 
+// Of kRecordHeader bytes.
+inline bool record_header_is_sound(const char* header) {
+  return crc32c_unmask(load_unaligned<uint32_t>(header + 8)) == crc32c(header, 8);
+}
+
 // What stands around a record.
 class RecordFrame {
  public:

@@ -11,13 +11,6 @@
 #include "tenon/tfrecord.h"
 
 namespace tenon {
-namespace {
-
-bool header_is_sound(const char* header) {
-  return crc32c_unmask(load_unaligned<uint32_t>(header + 8)) == crc32c(header, 8);
-}
-
-}  // namespace
 
 static_assert(RecordReaderOptions{}.max_record_bytes == kMaxRecordBytes);
 
@@ -59,15 +52,11 @@ struct RecordReader::State {
   Status go_to(uint64_t target);
 };
 
-// A plain file whose first length has a sound checksum is plain, even where that length looks like the
-// start of a compressed one.
 Status RecordReader::State::attach(std::unique_ptr<ByteStream> source) {
-  char head[kRecordHeader];
+  char head[kCompressionHead];
   TENON_ASSIGN(const size_t found, source->read(head, sizeof head));
   TENON_TRY(source->seek(0));
-  const std::string_view bytes(head, found);
-  const bool plain = found == kRecordHeader && header_is_sound(head);
-  compressed = !plain && (looks_like_gzip(bytes) || looks_like_zlib(bytes));
+  compressed = looks_compressed({head, found});
   if (compressed) {
     TENON_ASSIGN(stream, inflate_stream(std::move(source), path));
   } else {
@@ -125,7 +114,7 @@ Status RecordReader::State::read_length(uint64_t* length) {
   if (found < kRecordHeader) return damage("the file ends inside a record's header, bytes", kRecordHeader, found);
   const char* header = buffer.get() + begin;
   *length = load_unaligned<uint64_t>(header);
-  if (!options.verify_checksums || header_is_sound(header)) return {};
+  if (!options.verify_checksums || record_header_is_sound(header)) return {};
   return damage("checksum of a record's length", crc32c_mask(crc32c(header, 8)), load_unaligned<uint32_t>(header + 8));
 }
 

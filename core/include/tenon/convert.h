@@ -48,10 +48,14 @@ struct ConvertOptions {
   bool merge = false;           // an error where there are no parts to go on with
 };
 
+// Of CSV files, or of directories with a class a directory, which its name is.
 struct ConvertImagesOptions : ConvertOptions {
   std::string train_csv;                        // rows of path,label; a relative path is relative to the CSV
   std::string validation_csv;                   // the same; empty: none
-  std::string labels;                           // the class names, one a line, at least two
+  std::string labels;                           // the class names, one a line, at least two; of directories empty: theirs, sorted
+  std::string input = {};                       // a directory in place of train_csv: all files below DIR/CLASS but hidden ones
+  std::string validation_input = {};            // the same for validation_csv
+  double validation_fraction = 0;               // of `input`'s images of each class that are held out where there is none
   bool skip_bad_images = false;                 // pass over and count what cannot be read or decoded
   bool verify = true;                           // decode every image; false: look at its header only
   int64_t max_image_bytes = int64_t{64} << 20;  // memory to decode one image

@@ -82,7 +82,10 @@ struct InputOptions {
   // the data are opened, from many threads. None: all are.
   std::function<Result<bool>(std::string_view record)> keep = {};
 
-  // Images: "image" is f32[height, width, channels], "label" i32 in [0, num_classes).
+  // Images: "image" is f32[height, width, channels], "label" i32 in [0, num_classes). Each of the features of a record may have
+  // another name; where `format_feature` is not there, the bytes tell what they are. The first class is label_offset there.
+  std::string image_feature = "image/encoded", format_feature = "image/format", label_feature = "image/class/label";
+  int64_t label_offset = 1;
   int height = 0;
   int width = 0;
   int channels = 3;  // 3 or 1
@@ -129,7 +132,8 @@ inline constexpr int64_t kAutotune = -1;
 struct CsvOptions {
   bool header = true;  // the first line of each file has the names; else they are column_0, ...
   char delimiter = ',';
-  // Of columns by name. kNone for all others: i64, f32, or text (u8[..]), whichever the first row of the first file is.
+  // Of columns by name: i32, i64, f32, f64, bool (0, 1, true, false), or u8 for text (u8[..]). All others: i64, f32 or text, whichever
+  // the first row is.
   std::map<std::string, DType> types = {};
   std::vector<std::string> select = {};  // columns; empty: all
   std::map<std::string, double> defaults = {};  // of empty fields, by column; without one an empty field is an error
@@ -228,14 +232,17 @@ class Dataset {
   static Dataset from_files(std::vector<std::string> paths, std::vector<int32_t> labels = {});
   // The files that a pattern of the shell names, sorted, or shuffled in each epoch: "path".
   static Dataset list_files(const std::string& pattern, bool shuffle = true, uint64_t seed = 0);
-  // Folders with a class a directory, in the order of their names: as from_files. *classes gets the names.
+  // Folders with a class a directory, in the order of their names: as from_files. *classes gets the names. All files below them
+  // but hidden ones: a function that cannot use one, a PDF among images, names it in its error, and ignore_errors() leaves it out.
   static Dataset from_directory(const std::string& directory, std::vector<std::string>* classes = nullptr);
   // Lines of text files, one file after the other, without their ends: "line" u8[..]. Here and below GZIP and ZLIB are known by
   // their first bytes.
   static Dataset from_text_lines(std::vector<std::string> files);
-  // TFRecord files, one after the other: "record" u8[..]; parse_example (element_maps.h) makes features of it.
+  // TFRecord files, one after the other: "record" u8[..]; parse_example (element_maps.h) makes features of it. Where the framing
+  // of a file breaks off, one element that cannot be read stands for the rest of it.
   static Dataset from_records(std::vector<std::string> files);
-  // Rows of CSV files (RFC 4180), a scalar a column by the column's name.
+  // Rows of CSV files (RFC 4180), a scalar a column by the column's name. A row that is not of its columns' types is an error with
+  // file, line and column.
   static Dataset from_csv(std::vector<std::string> files, const CsvOptions& options = {});
   // What `begin` makes is called until it gives nothing; `begin` is called anew for each epoch. Runs in one thread at a time.
   using Generator = std::function<std::optional<Element>()>;
@@ -250,6 +257,7 @@ class Dataset {
   Dataset take(int64_t count) const;         // -1: all
   Dataset skip(int64_t count) const;         // -1: all
   Dataset shard(int64_t num_shards, int64_t index) const;
+  Dataset pick(std::vector<int64_t> places) const;  // the elements at these places, counted from 0, in the order of the data
   Dataset concatenate(const Dataset& next) const;
   // Elements with the features of all; no two may have a feature of one name. Ends with the shortest.
   static Dataset zip(std::vector<Dataset> datasets);

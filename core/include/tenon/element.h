@@ -82,7 +82,7 @@ std::string_view text_of(const Array& array);  // of a u8[n], which it looks int
 class ElementOp {
  public:
   virtual ~ElementOp() = default;
-  virtual std::string name() const = 0;
+  virtual std::string name() const = 0;  // with what it was made with, so that another one has another
   virtual Element apply(Element element, const Sample& sample) const = 0;
   virtual int maps() const { return 1; }  // how many functions this is
   // Whether the result depends on `sample`.

@@ -5,25 +5,11 @@
 
 #include "tenon/dataset.h"
 #include "tenon/input.h"
+#include "unit/data/chain_testing.h"
 #include "unit/data/input_testing.h"
 
 namespace tenon {
 namespace {
-
-using Numbers = std::vector<int64_t>;
-
-// All elements of feature x, batch by batch, or one by one.
-std::vector<Numbers> elements_of(const Dataset& data, int threads = 1, uint64_t epoch = 0) {
-  std::vector<Numbers> out;
-  for (ElementIterator at = data.elements(threads, epoch); at != data.end(); ++at) out.push_back((*at).at("x").to<int64_t>());
-  return out;
-}
-
-Numbers flat(const Dataset& data, int threads = 1, uint64_t epoch = 0) {
-  Numbers out;
-  for (const Numbers& element : elements_of(data, threads, epoch)) out.insert(out.end(), element.begin(), element.end());
-  return out;
-}
 
 // What a pipeline gives of an epoch, batch by batch.
 std::vector<Numbers> batches_of(const Dataset& data, int threads = 2, PipelineState from = {}) {
@@ -47,15 +33,6 @@ std::vector<Numbers> batches_of(const Dataset& data, int threads = 2, PipelineSt
 
 Element plus(Element e, int64_t n) {
   return {{"x", Array(e.at("x").to<int64_t>().at(0) + n)}};
-}
-
-std::string error_of(const std::function<void()>& fn) {
-  try {
-    fn();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(Chain, CountsLikeTfData) {
@@ -118,6 +95,7 @@ TEST(Chain, PipelinesGiveWhatIteratorsGive) {
   EXPECT_EQ(batches_of(whole, 1), elements_of(rows));
   EXPECT_EQ(batches_of(rows.repeat(2).take(7), 3).size(), 7u);
   EXPECT_EQ(rows.size(), 20);
+  EXPECT_EQ(rows.prefetch(2).size(), 20);
   EXPECT_EQ(rows.batches(), 4);
 }
 

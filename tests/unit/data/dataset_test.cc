@@ -65,15 +65,6 @@ TEST(Dataset, NoRecordsIsAnError) {
   EXPECT_EQ(options_error(numbers_in(directory)), "no examples in " + directory.path() + "/train-*");
 }
 
-TEST(Dataset, GzipIsRefusedByName) {
-  TemporaryDirectory directory;
-  auto writer = RecordWriter::create(shard_path(directory, "train", 0, 1), Compression::kGzip).take();
-  for (int i = 0; i < 100; ++i) check(writer.write("record"));
-  check(writer.close());
-  EXPECT_EQ(options_error(numbers_in(directory)),
-            directory / "train-00000-of-00001" + ": compressed with gzip; unpack it first");
-}
-
 TEST(Dataset, BadOptionsAreRefused) {
   TemporaryDirectory directory;
   write_numbers(directory, {10});

@@ -37,17 +37,18 @@ std::string encode(const Stored& s, int seed) {
   return {pixels.begin(), pixels.end()};
 }
 
-void write_images(const TemporaryDirectory& directory, const std::vector<Stored>& images) {
+void write_images(const TemporaryDirectory& directory, const std::vector<Stored>& images,
+                  const InputOptions& names = {}) {
   auto writer = RecordWriter::create(shard_path(directory, "train", 0, 1)).take();
   ExampleBuilder builder;
   for (size_t i = 0; i < images.size(); ++i) {
     const Stored& s = images[i];
-    builder.add_bytes("image/encoded", encode(s, static_cast<int>(i)));
-    builder.add_bytes("image/format", s.format);
+    builder.add_bytes(names.image_feature, encode(s, static_cast<int>(i)));
+    builder.add_bytes(names.format_feature, s.format);
     builder.add_int64("image/height", s.height);
     builder.add_int64("image/width", s.width);
     builder.add_int64("image/channels", s.channels);
-    builder.add_int64("image/class/label", s.label);
+    builder.add_int64(names.label_feature, s.label + names.label_offset - 1);
     check(writer.write(builder.finish()));
   }
   check(writer.close());
@@ -346,6 +347,26 @@ TEST(InputImages, BadSizesAreRefused) {
   options.augmentation = {.contrast_upper = kInfinity};
   EXPECT_EQ(Dataset::images(options).status().message(),
             "contrast: expected 0 <= lower <= upper, both finite, found 0.2 and inf");
+}
+
+TEST(InputImages, FeaturesMayHaveOtherNames) {
+  TemporaryDirectory ours, others;
+  const std::vector<Stored> images = {{"JPEG", 20, 30, 3, 1}, {"PNG", 16, 16, 3, 5}, {"RAW", 8, 9, 3, 2}};
+  InputOptions names;
+  names.image_feature = "png", names.format_feature = "kind", names.label_feature = "class";
+  names.label_offset = 0;
+  write_images(ours, images);
+  write_images(others, images, names);
+  InputOptions options = images_in(others, 2, 12);
+  options.image_feature = "png", options.format_feature = "kind", options.label_feature = "class";
+  options.label_offset = 0;
+  const Images expected = read_images(images_in(ours, 2, 12)), found = read_images(options);
+  EXPECT_EQ(found.images, expected.images);
+  EXPECT_EQ(found.labels, (std::vector<int32_t>{0, 4, 1}));
+  options.label_offset = 3;
+  EXPECT_EQ(read_images(options).status.message(),
+            shard_path(others, "train", 0, 1) + ": record at offset 0: class: expected 3 to 7 for 5 classes "
+            "(--num_classes, --label_offset), found 0");
 }
 
 }  // namespace
