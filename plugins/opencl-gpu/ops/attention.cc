@@ -17,7 +17,8 @@ using tenon::op::attention_grad;
 
 struct Attention {  // kernels/network/attention.cl
   cl_long B, T, N, D, S, M;
-  cl_long block = 0, s_pitch = 0, d_pitch = 0, room = 0;
+  cl_long block = 0, d_pitch = 0, room = 0;
+  cl_long packs = 0, whole = 0;
   cl_long bias_b = 0, bias_n = 0, bias_t = 0;
   cl_long before = 0;
   cl_int causal = 0, biased = 0, wants_bias = 0;
@@ -29,6 +30,9 @@ struct Operands {
   int q, bias;
 };
 constexpr Operands kForward{attention::q, attention::bias}, kGradient{attention_grad::q, attention_grad::bias};
+
+constexpr int64_t kMostQueries = 32;  // of a CPU's block
+constexpr const char* kFewQueries = "attention_few";
 
 int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -79,14 +83,22 @@ Verdict accept(const NodeView& node, Operands at) {
   return tenon::plugin::take();
 }
 
-Launch make_launch(Driver& driver, const NodeView& node, const char* name) {
+// kernels/network/FILE.cl with what it stands on.
+Launch make_launch(Driver& driver, const NodeView& node, const char* file, const char* name) {
   const int32_t dtype = dtype_of(node), wide = sum_dtype(dtype);
+  const bool cpu = driver.style() == KernelStyle::kCpu;
   std::string options = std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(wide);
-  options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
-  options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
-  const char* shape = driver.style() == KernelStyle::kCpu ? "attention_cpu" : "attention_gpu";
-  return Launch::of_text(driver, kernel_source("philox") + row_source("attention") + kernel_source(shape), name,
-                         options);
+  if (cpu) {
+    options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
+    options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
+    options += " -D MOST_QUERIES=" + std::to_string(kMostQueries);
+    if (dtype == wide) options += " -D SAME_DTYPE";
+    if (wide == TENON_F64) options += " -D OF_F64";
+  }
+  std::string text = kernel_source("philox") + row_source("attention");
+  if (cpu) text += std::string(kernel_source("lanes")) + kernel_source("attention_tile");
+  if (cpu && file != kFewQueries) text += kernel_source("attention_scores");
+  return Launch::of_text(driver, text + kernel_source(file), name, options);
 }
 
 // Arguments that each kernel ends with; what is not there is not read.
@@ -97,20 +109,24 @@ Launch& finish(Launch& launch, const NodeView& node, Operands at, const Attentio
   return real(real(launch, wide, node.f64("scale", 1)), wide, 1 / (1 - node.f64("rate")));
 }
 
-// A CPU's rooms, in elements that are computed with; kernels/network/attention.cl shares them out.
+// A CPU's rooms, in elements that are computed with; kernels/network/attention_scores.cl and its kernels share them out.
+// Keys and values that many blocks read are copied.
 void choose_rooms(const Driver& driver, int32_t dtype, bool gradient, Attention& a) {
-  constexpr int64_t kBlock = 48, kTile = 4, kDraws = 192;
+  constexpr int64_t kDraws = 192, kReadOnce = 64;
   const int64_t lanes = vector_lanes(driver, dtype);
-  a.block = std::min<int64_t>(kBlock, rounded_up(a.T, kTile));
-  a.s_pitch = rounded_up(a.S, std::max(lanes, kTile));  // gradients have rows for keys: whole tiles too
+  a.block = std::min<int64_t>(kMostQueries, rounded_up(a.T, lanes));
   a.d_pitch = rounded_up(a.D, lanes);
-  const int64_t queries = a.block * a.d_pitch, scores = a.block * a.s_pitch, drawn = a.block * a.S + kDraws;
-  if (gradient)
-    a.room = 2 * a.D * a.s_pitch + 3 * a.s_pitch * a.d_pitch + 3 * queries + 3 * scores + drawn;
-  else
-    a.room = a.D * a.s_pitch + a.S * a.d_pitch + 2 * queries + scores + drawn;
+  a.whole = a.d_pitch == a.D && dtype == sum_dtype(dtype);
+  a.packs = !a.whole || a.T > kReadOnce;
+  const int64_t rows = a.block * a.d_pitch, transposed = a.block * a.D, scores = a.block * a.S;
+  a.room = 2 * a.S * a.d_pitch + rows + transposed + scores * (a.bias_t ? 2 : 1);
+  if (a.limit) a.room += 2 * scores + kDraws;
+  if (gradient) a.room += 2 * a.S * a.d_pitch + 2 * rows + 2 * transposed + scores;
   a.room = rounded_up(a.room, 16);
 }
+
+// Whether so few queries that most lanes of a block would be empty.
+bool has_few_queries(const Attention& a, int64_t lanes) { return 4 * a.T <= lanes && !a.limit && a.D % lanes == 0; }
 
 uint64_t items_of(const Driver& driver, int64_t pieces) {
   return std::min<uint64_t>(static_cast<uint64_t>(pieces), 4 * driver.compute_units());
@@ -126,18 +142,29 @@ uint64_t bytes_of(const NodeView& node, uint64_t elements) {
   return aligned(elements * static_cast<uint64_t>(dtype_bytes(sum_dtype(dtype_of(node)))));
 }
 
-Kernel attention_kernel(Driver& driver, const NodeView& node) {
-  Attention a = attention_of(node, kForward);
-  const bool cpu = driver.style() == KernelStyle::kCpu;
-  if (cpu)
-    choose_rooms(driver, dtype_of(node), false, a);
-  else
-    a.room = a.S;
-  const uint64_t groups = cpu ? items_of(driver, a.B * a.N * static_cast<int64_t>(parts_of(a.T, a.block)))
-                              : groups_of(driver, a.B * a.N * a.T);
-  Launch launch = make_launch(driver, node, "attention");
+Launch forward_launch(Driver& driver, const NodeView& node, const Attention& a, const char* file, const char* name,
+                      uint64_t groups, uint64_t lanes) {
+  Launch launch = make_launch(driver, node, file, name);
   launch.out(attention::out::y).out(attention::out::lse).in(attention::q).in(attention::k).in(attention::v);
-  finish(launch, node, kForward, a, 0).groups({groups}, {cpu ? 1 : kLanes});
+  return finish(launch, node, kForward, a, 0).groups({groups}, {lanes});
+}
+
+Kernel cpu_attention(Driver& driver, const NodeView& node, Attention a) {
+  const int64_t lanes = vector_lanes(driver, dtype_of(node));
+  const bool few = has_few_queries(a, lanes);
+  choose_rooms(driver, dtype_of(node), false, a);
+  if (few) a.room = a.N * (rounded_up(a.S, lanes) + a.D);
+  const auto pieces = few ? a.B * a.T * a.N : a.B * a.N * static_cast<int64_t>(parts_of(a.T, a.block));
+  const uint64_t items = items_of(driver, pieces);
+  const Launch launch = few ? forward_launch(driver, node, a, kFewQueries, "attention_few", items, 1)
+                            : forward_launch(driver, node, a, "attention_cpu", "attention", items, 1);
+  return kernel_of({launch}, bytes_of(node, items * static_cast<uint64_t>(a.room)));
+}
+
+Kernel gpu_attention(Driver& driver, const NodeView& node, Attention a) {
+  const uint64_t groups = groups_of(driver, a.B * a.N * a.T);
+  a.room = a.S;
+  const Launch launch = forward_launch(driver, node, a, "attention_gpu", "attention", groups, kLanes);
   return kernel_of({launch}, bytes_of(node, groups * static_cast<uint64_t>(a.room)));
 }
 
@@ -150,7 +177,7 @@ Kernel cpu_gradient(Driver& driver, const NodeView& node, Attention a) {
   using op = attention_grad;
   choose_rooms(driver, dtype_of(node), true, a);
   const uint64_t items = items_of(driver, a.B * a.M);
-  Launch launch = make_launch(driver, node, "attention_grad");
+  Launch launch = make_launch(driver, node, "attention_cpu_grad", "attention_grad");
   launch.out(op::out::dq).out(op::out::dk).out(op::out::dv).out(a.wants_bias ? +op::out::dbias : +op::out::dq);
   gradient_operands(launch).in(op::y).in(op::lse);
   finish(launch, node, kGradient, a, 0).groups({items});
@@ -162,13 +189,13 @@ Kernel gpu_gradient(Driver& driver, const NodeView& node, Attention a) {
   const uint64_t query_groups = groups_of(driver, a.B * a.N * a.T), key_groups = groups_of(driver, a.B * a.M * a.S);
   const uint64_t room_at = bytes_of(node, static_cast<uint64_t>(a.B * a.N * a.T));  // behind sum(dy y)
   a.room = a.S;
-  Launch queries = make_launch(driver, node, "attention_grad_queries");
+  Launch queries = make_launch(driver, node, "attention_gpu", "attention_grad_queries");
   queries.out(op::out::dq).out(a.wants_bias ? +op::out::dbias : +op::out::dq).scratch();
   gradient_operands(queries).in(op::y).in(op::lse);
   finish(queries, node, kGradient, a, room_at).groups({query_groups}, {kLanes});
   uint64_t room = query_groups * static_cast<uint64_t>(a.room);
   a.room = 2 * (a.D + a.T);
-  Launch keys = make_launch(driver, node, "attention_grad_keys");
+  Launch keys = make_launch(driver, node, "attention_gpu", "attention_grad_keys");
   keys.out(op::out::dk).out(op::out::dv).scratch();
   gradient_operands(keys).in(op::lse);
   finish(keys, node, kGradient, a, room_at).groups({key_groups}, {kLanes});
@@ -181,7 +208,11 @@ Kernel gpu_gradient(Driver& driver, const NodeView& node, Attention a) {
 void add_attention(KernelTable& table) {
   table.add(
       "attention", [](const NodeView& node) { return accept(node, kForward); },
-      [](const NodeView& node, const Env& env) { return attention_kernel(driver_of(*env.device), node); });
+      [](const NodeView& node, const Env& env) {
+        Driver& driver = driver_of(*env.device);
+        const Attention a = attention_of(node, kForward);
+        return driver.style() == KernelStyle::kCpu ? cpu_attention(driver, node, a) : gpu_attention(driver, node, a);
+      });
   table.add(
       "attention_grad", [](const NodeView& node) { return accept(node, kGradient); },
       [](const NodeView& node, const Env& env) {
