@@ -24,6 +24,7 @@ constexpr Heads kHeads[] = {
     {"shared", 2, 100, 4, 20, 131, 2, true, true, 0.25},
     {"blind", 1, 150, 3, 17, 70, 1, true, false, 0},  // the first queries see nothing
     {"dropped", 1, 64, 2, 64, 64, 2, false, true, 0.5},
+    {"wide", 1, 40, 2, 136, 70, 1, true, false, 0},
     {"double", 2, 13, 2, 6, 9, 2, false, false, 0, TENON_F64},  // keys that fill neither a vector nor a tile
     {"double_shared", 2, 50, 4, 7, 21, 2, true, true, 0.25, TENON_F64},
     {"one", 3, 1, 8, 32, 133, 8, false, true, 0},  // as text is written
