@@ -92,10 +92,12 @@ void print(const char* fmt, ...) {
 
 void print_line(const std::string& line) { put(terminal_text(line) + "\n", true); }
 void print_text(std::string_view text) { put(terminal_text(text, Lines::kKept), false); }
-void print_data(const std::string& line) {
+bool output_is_terminal() {
   static const bool terminal = ::isatty(::fileno(standard_output())) == 1;
-  put((terminal ? terminal_text(line) : line) + "\n", false);
+  return terminal;
 }
+void print_data(const std::string& line) { put((output_is_terminal() ? terminal_text(line) : line) + "\n", false); }
+void print_part(std::string_view text) { put(terminal_text(text, Lines::kKept), true); }
 void print_prompt(const char* text) {
   put("", true);
   if (::isatty(STDERR_FILENO)) std::fputs(text, stderr);

@@ -43,6 +43,9 @@ void print_line(const std::string& line);  // one line, whatever is in it
 void print_text(std::string_view text);    // with its line breaks
 // A line of data for other programs: escaped on a terminal, elsewhere just as it is.
 void print_data(const std::string& line);
+// A part of a text, with its line breaks, at once; REQUIRED: output_is_terminal().
+void print_part(std::string_view text);
+bool output_is_terminal();
 // Before a person's next line: shows what was printed, then, on standard error where that is a terminal too, `text`.
 void print_prompt(const char* text);
 // What is redrawn on a terminal in place of the line before; the last one is ended by print_line("").

@@ -35,7 +35,7 @@ std::string limit_text(const Throughput& t) {
 
 Progress::Progress(bool json, const LogPace& pace, int64_t target, bool quiet)
     : json_(json),
-      terminal_(!json && !quiet && isatty(::fileno(standard_output()))),
+      terminal_(!json && !quiet && output_is_terminal()),
       pace_(quiet && !json ? LogPace(0) : pace),
       target_(target) {}
 Progress::~Progress() { clear(); }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -79,7 +80,8 @@ struct DecodePrograms {
               const Tensor max_steps = in["max_steps"];
               v->begin_trace();
               const Sequences s = (o.beam_size > 1 ? beam_search_step : sampling_step)(max_steps, *v, next, o);
-              return Outputs{{"ids", last(s.ids)}, {"scores", last(s.scores)}, {"done", until(s.done)}};
+              return Outputs{
+                  {"ids", last(s.ids)}, {"scores", last(s.scores)}, {"ended", last(s.done)}, {"done", until(s.done)}};
             },
             {.steps_per_call = static_cast<int>(o.max_length),
              .name = "decode: step",
@@ -121,7 +123,38 @@ Decoder::Decoder(Strategy strategy, Begin begin, Next next, const DecodeOptions&
   impl_ = std::make_shared<Impl>(Impl{std::move(strategy), std::move(begin), std::move(next), options, {}});
 }
 
-Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps) {
+namespace {
+
+Decoded decoded(const Results& r, int64_t steps) { return {r["ids"], r["scores"], steps}; }
+
+// As many steps a call as take about kPart.
+Decoded write_in_parts(Function& step, const Arrays& given, int64_t most, const Decoder::Shows& shows) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kPart = std::chrono::milliseconds(40);
+  int64_t steps = 0, part = 1;
+  for (;;) {
+    const int64_t wanted = std::min(part, most - steps);
+    const auto begun = Clock::now();
+    const Results r = step.repeat(static_cast<int>(wanted), given);
+    const auto took = Clock::now() - begun;
+    steps += r.steps();
+    const Decoded so_far = decoded(r, steps);
+    shows(so_far);
+    if (r["ended"].item() != 0) return so_far;
+    if (2 * took <= kPart)
+      part *= 2;
+    else if (took > kPart)
+      part = std::max<int64_t>(part / 2, 1);
+  }
+}
+
+}  // namespace
+
+Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps) { return (*this)(inputs, max_steps, nullptr); }
+
+Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows) {
+  if (shows && impl_->options.beam_size > 1)
+    fail("Decoder: beam_size is ", impl_->options.beam_size, ", expected 1 where sequences are shown as they grow");
   const int64_t longest = impl_->options.max_length, steps = max_steps == 0 ? longest : max_steps;
   if (steps < 1 || steps > longest) fail("Decoder: max_steps is ", max_steps, ", expected 1 to max_length, ", longest);
   if (inputs.empty()) fail("Decoder: there are no inputs");
@@ -135,8 +168,10 @@ Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps) {
   }
   DecodePrograms& programs = impl_->programs_of(inputs, *batch);
   programs.begin(all);
-  const Results r = programs.step.repeat(static_cast<int>(steps), {{"max_steps", Array(static_cast<int32_t>(steps))}});
-  return {r["ids"], r["scores"], r.steps()};
+  const Arrays given{{"max_steps", Array(static_cast<int32_t>(steps))}};
+  if (shows) return write_in_parts(programs.step, given, steps, shows);
+  const Results r = programs.step.repeat(static_cast<int>(steps), given);
+  return decoded(r, r.steps());
 }
 
 }  // namespace tenon

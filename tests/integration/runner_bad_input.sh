@@ -24,8 +24,8 @@ expect 2 '--data_dir is missing' "$tenon" train mlp
 expect 2 '--model_dir is missing' "$tenon" evaluate mlp --data_dir "$data"
 expect 2 '--input is missing' "$tenon" convert idx --output "$work/x"
 expect 2 "did you mean 'mlp_tiny'?" "$tenon" bench step mlp_tny
-expect 2 "'8x8' has 2 sizes; expected MxKxN" "$tenon" bench op dot --shapes 64x8x8,8x8
-expect 2 "'8x-1x8' is no shape; expected MxKxN" "$tenon" bench op dot --shapes 8x-1x8
+expect 2 "'8x8' has 2 sizes; expected MxKxN[xBATCH]" "$tenon" bench op dot --shapes 64x8x8,8x8
+expect 2 "'8x-1x8' is no shape; expected MxKxN[xBATCH]" "$tenon" bench op dot --shapes 8x-1x8
 expect 2 "'0x8' is no shape; expected ROWSxC[xRATE], each from 1 to 1,000,000,000" "$tenon" bench op dropout --shapes 0x8
 expect 2 "'8x' is no shape; expected ROWSxC" "$tenon" bench op softmax --shapes 8x
 expect 2 "'' is no shape; expected ROWSxC" "$tenon" bench op softmax --shapes 8x8,

@@ -46,6 +46,13 @@ cmp -s "$work/drawn.a" "$work/drawn.b" || complain 'one seed draws two texts'
 ! cmp -s "$work/drawn.a" "$work/drawn.c" || complain 'two seeds draw one text'
 [ "$(grep -c After "$work/drawn.a")" -ge 3 ] || complain "three samples: $(cat "$work/drawn.a")"
 
+if command -v python3 >/dev/null; then  # where words appear as they come
+  long=("${generate[@]}" --device cpu --length 32 --temperature 1.5 --seed 1)
+  "${long[@]}" >"$work/piped" 2>"$work/err" || complain "drawing failed: $(cat "$work/err")"
+  python3 -c 'import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))' "${long[@]}" </dev/null | tr -d '\r' >"$work/shown"
+  cmp -s "$work/piped" "$work/shown" || complain "on a terminal: $(cat "$work/shown"), expected $(cat "$work/piped")"
+fi
+
 echo '# what is refused'
 expect 1 'no UTF-8' "${generate[@]}" --prompt $'\377'
 printf 'After 1\n\377\n' >"$work/bad_prompts"

@@ -78,10 +78,11 @@ cmp -s "$work/out.cpu" "$work/other" || complain 'translations with a byte order
 : >"$work/empty"
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --device cpu --file "$work/empty" --output "$work/other"
 [ "$(cat "$work/out")" = '0 lines, nothing to translate' ] || complain "no lines: $(cat "$work/out")"
-if command -v python3 >/dev/null; then
-  python3 "$(dirname "$0")/translate_on_terminal.py" "$tenon" translate --model_dir "$work/whole" --device cpu >"$work/out" 2>&1 ||
-    complain "on a terminal: $(cat "$work/out")"
-fi
+for beams in 4 1; do  # a line at a time, and words as they come
+  command -v python3 >/dev/null || break
+  python3 "$(dirname "$0")/translate_on_terminal.py" "$tenon" translate --model_dir "$work/whole" --device cpu --beam_size $beams >"$work/out" 2>&1 ||
+    complain "on a terminal, $beams beams: $(cat "$work/out")"
+done
 printf 'The number is 7.\n\nThe number is 7.\n' >"$work/three"
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/three" --json --beam_size 1 --device cpu
 [ "$(grep -c '"translation": ""' "$work/out")" -eq 1 ] && [ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"

@@ -39,16 +39,17 @@ size_t most_sizes(const OpCase& c) {
 Sizes parse_sizes(const std::string& text, const OpCase& c) {
   const auto refuse = [&](const std::string& what) { throw UsageError("--shapes: '" + text + "' " + what); };
   Sizes sizes;
+  const size_t most = most_sizes(c), least = most - c.defaults.size();
   for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find('x', at), text.size());
+    const size_t end = std::min(text.find('x', at), text.size()), i = sizes.size();
+    const bool may_be_0 = i >= least && i < most && c.defaults[i - least] == 0;
     int64_t n = 0;
     const auto [stop, error] = std::from_chars(text.data() + at, text.data() + end, n);
-    if (error != std::errc() || stop != text.data() + end || n < 1 || n > 1'000'000'000)
+    if (error != std::errc() || stop != text.data() + end || n < !may_be_0 || n > 1'000'000'000)
       refuse(format("is no shape; expected %s, each from 1 to 1,000,000,000", c.form));
     sizes.push_back(n);
     at = end + 1;
   }
-  const size_t most = most_sizes(c), least = most - c.defaults.size();
   if (sizes.size() < least || sizes.size() > most)
     refuse(format("has %s; expected %s", counted(static_cast<int64_t>(sizes.size()), "size").c_str(), c.form));
   while (sizes.size() < most) sizes.push_back(c.defaults[sizes.size() - least]);

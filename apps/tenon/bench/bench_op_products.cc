@@ -45,27 +45,35 @@ Tensors conv_grad_filter_of(Tensor x, const Sizes& s, Operands& more) {
   return {conv_grad_filter(x, more("dy", filtered(s)), {s[kK], s[kK]}, conv_options(s))};
 }
 
-Tensors dot_of(Tensor a, const Sizes& s, Operands& more) { return {dot(a, more("b", {s[1], s[2]}))}; }
+// M K N BATCH.
+Shape factors(const Sizes& s) { return s[3] == 1 ? matrix(s) : Shape{s[3], s[0], s[1]}; }
 
-// B T HEADS D RATE.
+Tensors dot_of(Tensor a, const Sizes& s, Operands& more) {
+  return {dot(a, more("b", s[3] == 1 ? Shape{s[1], s[2]} : Shape{s[3], s[1], s[2]}))};
+}
+
+// B T HEADS D RATE QUERIES: T keys and, where QUERIES is not 0, so many queries.
+Shape queries(const Sizes& s) { return {s[0], s[5] ? s[5] : s[1], s[2], s[3]}; }
+
 AttentionOptions attention_options(const Sizes& s) {
   return {.scale = 1 / std::sqrt(static_cast<double>(s[3])), .rate = static_cast<double>(s[4]) / 100, .stream = 1};
 }
 
 Tensors attention_of(Tensor q, const Sizes& s, Operands& more) {
   const Tensor seed = s[4] ? seed_input(*q.graph()) : Tensor(), step = s[4] ? global_step(*q.graph()) : Tensor();
-  const Attended a =
-      attention(q, more("k", image(s)), more("v", image(s)), Tensor(), seed, step, attention_options(s));
+  const Attended a = attention(q, more("k", image(s)), more("v", image(s)), Tensor(), seed, step, attention_options(s));
   return {a.y, a.lse};
 }
 
 Tensors attention_grad_of(Tensor dy, const Sizes& s, Operands& more) {
   const Tensor seed = s[4] ? seed_input(*dy.graph()) : Tensor(), step = s[4] ? global_step(*dy.graph()) : Tensor();
-  const Tensor q = more("q", image(s)), k = more("k", image(s)), v = more("v", image(s)), y = more("y", image(s));
-  const AttentionGrad g = attention_grad(dy, q, k, v, Tensor(), seed, step, y, more.positive("lse", {s[0], s[2], s[1]}),
-                                         attention_options(s));
+  const Tensor q = more("q", queries(s)), k = more("k", image(s)), v = more("v", image(s)), y = more("y", queries(s));
+  const Tensor lse = more.positive("lse", {s[0], s[2], queries(s)[1]});
+  const AttentionGrad g = attention_grad(dy, q, k, v, Tensor(), seed, step, y, lse, attention_options(s));
   return {g.dq, g.dk, g.dv};
 }
+
+std::string wrong_attention_rate(const Sizes& s) { return wrong_rate(Sizes(s.begin(), s.begin() + 5)); }
 
 // B T I U.
 Shape steps(const Sizes& s) { return {s[0], s[1], s[2]}; }
@@ -112,15 +120,16 @@ const char* const kImages =
     "16x56x56x128x3x128x1x32,16x56x56x128x3x128x1x128,16x56x56x128x3x128x2x128,16x14x14x512x5x512x1x512";
 const char* const kDots = "64x64x64,256x256x256,1024x1024x1024,2048x512x512,2048x512x8000,32x4096x4096";
 const char* const kHeads = "64x32x4x32,32x32x8x64,4x512x8x64,4x512x8x64x10,1x2048x8x64";
+const char* const kAttention = "BxTxHEADSxD[xRATE[xQUERIES]]";
 const char* const kUnrolled = "64x32x128x128,32x128x256x256,16x64x512x512";
 
 const OpCase kProducts[] = {
-    {"dot", "MxKxN", {}, matrix, dot_of, kDots},
+    {"dot", "MxKxN[xBATCH]", {1}, factors, dot_of, kDots},
     {"conv", kConv, {1, 1}, image, conv_of, kImages, wrong_groups},
     {"conv_grad_input", kConv, {1, 1}, filtered, conv_grad_input_of, kImages, wrong_groups},
     {"conv_grad_filter", kConv, {1, 1}, image, conv_grad_filter_of, kImages, wrong_groups},
-    {"attention", "BxTxHEADSxD[xRATE]", {0}, image, attention_of, kHeads, wrong_rate},
-    {"attention_grad", "BxTxHEADSxD[xRATE]", {0}, image, attention_grad_of, kHeads, wrong_rate},
+    {"attention", kAttention, {0, 0}, queries, attention_of, kHeads, wrong_attention_rate},
+    {"attention_grad", kAttention, {0, 0}, queries, attention_grad_of, kHeads, wrong_attention_rate},
     {"lstm", "BxTxIxU", {}, steps, lstm_of, kUnrolled},
     {"lstm_grad", "BxTxIxU", {}, states, lstm_loss, kUnrolled, nullptr, still},
     {"gru", "BxTxIxU", {}, steps, gru_of, kUnrolled},

@@ -5,6 +5,7 @@
 #include "model_run.h"
 #include "process.h"
 #include "tenon/subtokenizer.h"
+#include "text/growing_text.h"
 #include "text/lines.h"
 #include "text/trained.h"
 
@@ -58,15 +59,16 @@ class Generator {
     strategy_.warm_start({.ckpt_to_initialize_from = trained_checkpoint(flags)});
   }
 
-  // All at once, each with what follows it.
-  std::vector<std::string> texts(const std::vector<Prompt>& prompts) {
+  // All at once, each with what follows it; `grows`, where it is given, shows the first as it is written.
+  std::vector<std::string> texts(const std::vector<Prompt>& prompts, GrowingText* grows) {
     const auto rows = static_cast<int64_t>(prompts.size());
     std::vector<int32_t> ids(prompts.size() * static_cast<size_t>(length_), Subtokenizer::kPad);
     for (size_t i = 0; i < prompts.size(); ++i) {
       const std::vector<int32_t> prompt = encoded(prompts[i]);
       std::copy(prompt.begin(), prompt.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length_);
     }
-    const std::vector<int32_t> written = write_({{"prompt", Array(ids, {rows, length_})}}).ids.to<int32_t>();
+    const auto shows = grows ? show_first(*grows, [this](const auto& so_far) { return decoded(so_far); }) : nullptr;
+    const std::vector<int32_t> written = write_({{"prompt", Array(ids, {rows, length_})}}, 0, shows).ids.to<int32_t>();
     check_weights(strategy_);
     std::vector<std::string> out;
     for (size_t i = 0; i < prompts.size(); ++i)
@@ -116,23 +118,36 @@ std::vector<Prompt> prompts_of(const Flags& flags) {
   return out;
 }
 
+void put(const Prompt& prompt, const std::string& text, bool json) {
+  if (json)
+    print_data(Json("text").add("prompt", prompt.text).add("text", text).str());
+  else if (output_is_terminal())
+    print_part(text + "\n");
+  else
+    print_data(text);
+}
+
 int run_generate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (&model.kind() != &kText)
     throw UsageError{format("the model %s does not continue text; gpt does", model.info().name)};
   const std::vector<Prompt> prompts = prompts_of(flags);
   const auto samples = static_cast<size_t>(flags.integer("num_samples"));
+  const bool json = flags.boolean("json");
   watch_interrupts();
   Generator generator(flags, model.params());
   constexpr size_t kAtATime = 32;
   const size_t count = prompts.size() * samples;
+  if (count == 1 && !json && output_is_terminal()) {  // a person reads along
+    GrowingText text;
+    text.end(generator.texts(prompts, &text)[0]);
+    return 0;
+  }
   for (size_t at = 0; at < count; at += kAtATime) {
     std::vector<Prompt> some;
     for (size_t i = at; i < std::min(at + kAtATime, count); ++i) some.push_back(prompts[i / samples]);
-    const std::vector<std::string> texts = generator.texts(some);
-    for (size_t i = 0; i < texts.size(); ++i)
-      print_data(flags.boolean("json") ? Json("text").add("prompt", some[i].text).add("text", texts[i]).str()
-                                       : texts[i]);
+    const std::vector<std::string> texts = generator.texts(some, nullptr);
+    for (size_t i = 0; i < texts.size(); ++i) put(some[i], texts[i], json);
   }
   return 0;
 }

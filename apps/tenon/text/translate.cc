@@ -177,22 +177,71 @@ bool is_text(const Translator& translator, const Sentence& line) {
   return status.ok();
 }
 
+// Where translations go.
+class Product {
+ public:
+  Product(const Flags& flags, const char* made) : made_(made), json_(flags.boolean("json")) {
+    if (!flags.text("output").empty()) file_ = AtomicFile::create_or_write(flags.text("output")).take();
+  }
+  bool is_terminal() const { return !file_ && !json_ && output_is_terminal(); }
+
+  void put(const Sentence& line) {
+    ++lines_;
+    const std::string text = json_ ? Json(made_)
+                                         .add("line", lines_)
+                                         .add("source", line.source)
+                                         .add(made_, line.translation)
+                                         .add("score", line.score)
+                                         .str()
+                                   : line.translation;
+    if (file_)
+      check(file_->write(text + "\n"));
+    else
+      print_data(text);
+  }
+
+  // Tells how much went to a file, unless there is no more than that to tell.
+  void end(int64_t tokens, double seconds, const char* verb) {
+    if (!file_) return;
+    check(file_->commit());
+    if (json_) return;
+    const std::string lines = counted(lines_, "line");
+    if (tokens == 0) return print_line(lines + ", nothing to " + verb);
+    print_line(format("%s, %s tokens in %s: %s tokens/s", lines.c_str(), with_commas(tokens).c_str(),
+                      duration_text(seconds).c_str(), rate_text(static_cast<double>(tokens) / seconds).c_str()));
+  }
+
+ private:
+  const char* made_;
+  bool json_;
+  std::optional<AtomicFile> file_;
+  int64_t lines_ = 0;
+};
+
+// A person reads along: words appear as they are written, where none changes later.
+void translate_visibly(Translator& translator, std::vector<Sentence>& lines) {
+  for (Sentence& line : lines) {
+    std::vector<Sentence> one{std::move(line)};
+    GrowingText text;
+    translator.translate(one, &text);
+    text.end(one[0].translation);
+  }
+}
+
 int run_translate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
+  const char* const verb = summarizes(flags) ? "summarize" : "translate";
   if (&model.kind() != &kPairs)
-    throw UsageError{format("the model %s does not %s; transformer does", model.info().name,
-                            summarizes(flags) ? "summarize" : "translate")};
-  const char* const made = summarizes(flags) ? "summary" : "translation";
+    throw UsageError{format("the model %s does not %s; transformer does", model.info().name, verb)};
   Source source(flags.text("file"));
-  std::optional<AtomicFile> output;
-  if (!flags.text("output").empty()) output = AtomicFile::create_or_write(flags.text("output")).take();
+  Product product(flags, summarizes(flags) ? "summary" : "translation");
   watch_interrupts();
   Translator translator(options_of(flags, model.params()), model.params());
   translator.load(trained_checkpoint(flags));
   const auto begun = std::chrono::steady_clock::now();
-  const bool json = flags.boolean("json");
+  const bool grows = source.is_terminal() && product.is_terminal() && flags.integer("beam_size") == 1;
   const size_t most = source.is_terminal() ? 1 : static_cast<size_t>(flags.integer("decode_batch_size")) * 16;
-  int64_t number = 0, read = 0;
+  int64_t read = 0;
   std::vector<Sentence> lines;
   for (bool more = true; more;) {
     lines.clear();
@@ -200,31 +249,16 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
       lines.push_back({.source = text, .line = ++read});
       if (source.is_terminal() && !is_text(translator, lines.back())) lines.pop_back();
     }
-    translator.translate(lines);
-    for (const Sentence& line : lines) {
-      ++number;
-      const std::string text = json ? Json(made)
-                                          .add("line", number)
-                                          .add("source", line.source)
-                                          .add(made, line.translation)
-                                          .add("score", line.score)
-                                          .str()
-                                    : line.translation;
-      if (output)
-        check(output->write(text + "\n"));
-      else
-        print_data(text);
+    if (grows) {
+      translate_visibly(translator, lines);
+    } else {
+      translator.translate(lines);
+      for (const Sentence& line : lines) product.put(line);
     }
     if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
   }
-  if (output) check(output->commit());
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  if (output && !json && translator.tokens() == 0)
-    print_line(counted(number, "line") + ", nothing to " + (summarizes(flags) ? "summarize" : "translate"));
-  else if (output && !json)
-    print_line(format("%s, %s tokens in %s: %s tokens/s", counted(number, "line").c_str(),
-                      with_commas(translator.tokens()).c_str(), duration_text(seconds).c_str(),
-                      rate_text(static_cast<double>(translator.tokens()) / seconds).c_str()));
+  product.end(translator.tokens(), std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count(),
+              verb);
   return 0;
 }
 

@@ -18,6 +18,12 @@ int64_t size_of_program(int64_t least) {
   return size;
 }
 
+// Tokens before the end.
+size_t written(std::span<const int32_t> ids) {
+  const auto ends = [](int32_t id) { return id == Subtokenizer::kEos || id == Subtokenizer::kPad; };
+  return static_cast<size_t>(std::find_if(ids.begin(), ids.end(), ends) - ids.begin());
+}
+
 }  // namespace
 
 Translator::Translator(TranslatorOptions options, const Params& params)
@@ -28,7 +34,7 @@ Translator::Translator(TranslatorOptions options, const Params& params)
 
 void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
 
-void Translator::translate(std::vector<Sentence>& lines) {
+void Translator::translate(std::vector<Sentence>& lines, GrowingText* grows) {
   std::vector<size_t> order;  // of those that say something, the short ones first
   for (size_t i = 0; i < lines.size(); ++i) {
     encode(lines[i]);
@@ -39,7 +45,7 @@ void Translator::translate(std::vector<Sentence>& lines) {
   const auto most = static_cast<size_t>(options_.batch);
   for (size_t at = 0; at < order.size(); at += most) {
     if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
-    translate(lines, std::span(order).subspan(at, std::min(most, order.size() - at)));
+    translate(lines, std::span(order).subspan(at, std::min(most, order.size() - at)), grows);
   }
 }
 
@@ -73,7 +79,10 @@ Decoder& Translator::decoder(int64_t length, int64_t max_length) {
   return decoders_.emplace(length, models::translator(strategy_, params_, search)).first->second;
 }
 
-void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which) {
+// Up to its end.
+std::string Translator::text_of(std::span<const int32_t> ids) const { return words_.decode(ids.first(written(ids))); }
+
+void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which, GrowingText* grows) {
   const bool padded = options_.padded_length > 0;
   const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
   const int64_t length = padded ? options_.padded_length : size_of_program(longest);
@@ -87,18 +96,18 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
     std::copy(line.ids.begin(), line.ids.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length);
   }
   Decoder& decode = decoder(length, max_length);
-  const Decoded found = decode({{"inputs", Array(ids, {batch, length})}},
-                               target > 0 ? max_length : std::min(max_length, longest + options_.extra_length));
+  const Arrays inputs{{"inputs", Array(ids, {batch, length})}};
+  const int64_t most = target > 0 ? max_length : std::min(max_length, longest + options_.extra_length);
+  const auto shows = grows ? show_first(*grows, [&](const auto& so_far) { return text_of(so_far); }) : nullptr;
+  const Decoded found = decode(inputs, most, shows);
   check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();
   const std::vector<double> scores = found.scores.to<double>();
-  const auto beams = static_cast<size_t>(options_.search.beam_size);
+  const auto beams = static_cast<size_t>(options_.search.beam_size), size = static_cast<size_t>(max_length);
   for (size_t i = 0; i < which.size(); ++i) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(i * beams) * max_length;
-    const auto ends = [](int32_t id) { return id == Subtokenizer::kEos || id == Subtokenizer::kPad; };
-    const auto end = std::find_if(begin, begin + max_length, ends);
-    tokens_ += end - begin;
-    lines[which[i]].translation = words_.decode(std::vector<int32_t>(begin, end));
+    const auto best = std::span(all).subspan(i * beams * size, size);
+    tokens_ += static_cast<int64_t>(written(best));
+    lines[which[i]].translation = text_of(best);
     lines[which[i]].score = scores[i * beams];
   }
 }

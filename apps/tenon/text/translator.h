@@ -9,6 +9,7 @@
 #include "models/models.h"
 #include "tenon/decoding.h"
 #include "tenon/subtokenizer.h"
+#include "text/growing_text.h"
 
 namespace tenon::runner {
 
@@ -43,15 +44,17 @@ class Translator {
   void load(const std::string& checkpoint);
   // An error, which names the line, where it is no UTF-8.
   Status check_text(const Sentence& line) const;
-  // Gives each its translation; an empty line has an empty one.
-  void translate(std::vector<Sentence>& lines);
+  // Gives each its translation; an empty line has an empty one. `grows`, where it is given, shows that of the only line as it is
+  // written; REQUIRED then: a beam_size of 1.
+  void translate(std::vector<Sentence>& lines, GrowingText* grows = nullptr);
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:
   std::string where(const Sentence& line) const;  // "FILE:LINE: "
   void encode(Sentence& line) const;
   Decoder& decoder(int64_t length, int64_t max_length);
-  void translate(std::vector<Sentence>& lines, std::span<const size_t> which);
+  void translate(std::vector<Sentence>& lines, std::span<const size_t> which, GrowingText* grows);
+  std::string text_of(std::span<const int32_t> ids) const;
 
   TranslatorOptions options_;
   Params params_;

@@ -71,6 +71,10 @@ class Decoder {
 
   // A row a sequence in each input. `max_steps`: 1 to max_length, 0 means that. Inputs of other shapes are another program.
   Decoded operator()(const Arrays& inputs, int64_t max_steps = 0);
+  // The same sequences in parts, for who watches them grow: `shows` is given what is written so far, some dozen times a second
+  // where tokens come so fast, and at the end. What it throws ends the writing. REQUIRED: beam_size 1, whose tokens stay.
+  using Shows = std::function<void(const Decoded& so_far)>;
+  Decoded operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows);
 
  private:
   struct Impl;

@@ -116,6 +116,7 @@ Program Driver::build(const std::string& text, const std::string& name, const st
   if (code != CL_SUCCESS) {
     const std::string refusal = "the device's compiler refuses kernel '" + name + "' (" + error_name(code) + ")";
     const std::string log = build_log(program.get(), found_.device);
+    if (log.empty()) throw Error(TENON_INTERNAL, refusal);
     if (host_.log) host_.log(host_.ctx, TENON_LOG_ERROR, (refusal + "; its log:\n" + log).c_str());
     throw Error(TENON_INTERNAL, refusal + ": " + log.substr(0, log.find('\n')));
   }

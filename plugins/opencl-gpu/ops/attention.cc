@@ -1,42 +1,14 @@
 // attention(q, k, v, [bias], [seed], [step]) -> y, lse and attention_grad(dy, q, k, v, y, lse, [bias], [seed], [step])
-// -> dq, dk, dv, [dbias]: no scores are stored. CPU devices take a head's block of queries at a time, whose scores stay
-// in a cache; on GPUs a work-group has a query, or for their gradients a key.
-#include <algorithm>
+// -> dq, dk, dv, [dbias]: no scores are stored.
 #include <cmath>
 
-#include "device/table.h"
-#include "ops/rows.h"
-#include "tenon/op/names.h"
+#include "ops/attention_parts.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
-namespace {
 
 using tenon::op::attention;
 using tenon::op::attention_grad;
-
-struct Attention {  // kernels/network/attention.cl
-  cl_long B, T, N, D, S, M;
-  cl_long block = 0, s_pitch = 0, d_pitch = 0, room = 0;
-  cl_long bias_b = 0, bias_n = 0, bias_t = 0;
-  cl_long before = 0;
-  cl_int causal = 0, biased = 0, wants_bias = 0;
-  cl_uint stream = 0, limit = 0;
-};
-
-// Where a node has q, k and v, and the bias, seed and step.
-struct Operands {
-  int q, bias;
-};
-constexpr Operands kForward{attention::q, attention::bias}, kGradient{attention_grad::q, attention_grad::bias};
-
-int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
-
-int32_t dtype_of(const NodeView& node) { return node.in(0).dtype(); }
-
-int64_t vector_lanes(const Driver& driver, int32_t dtype) {
-  return std::clamp<uint32_t>(driver.float_width(), 4, 16) / (dtype == TENON_F64 ? 2 : 1);
-}
 
 Attention attention_of(const NodeView& node, Operands at) {
   const ValueView q = node.in(at.q), k = node.in(at.q + 1);
@@ -56,6 +28,23 @@ Attention attention_of(const NodeView& node, Operands at) {
   if (bias.dim(0) > 1) a.bias_b = bias.dim(1) * bias.dim(2) * a.S;
   return a;
 }
+
+Launch attention_launch(Driver& driver, const NodeView& node, const std::string& parts, const char* file,
+                        const char* name, const std::string& options) {
+  const std::string dtypes =
+      std::string("-D X=") + dtype_name(node.in(0).dtype()) + " -D ACC=" + dtype_name(wide_dtype(node));
+  const std::string text = kernel_source("philox") + row_source("attention") + parts + kernel_source(file);
+  return Launch::of_text(driver, text, name, dtypes + options);
+}
+
+Launch& finish(Launch& launch, const NodeView& node, Operands at, const Attention& a, uint64_t room_at) {
+  for (int i = 0; i < at.bias + 3; ++i) launch.in(node.has(i) ? i : at.q);
+  launch.scratch(room_at).value(a);
+  const int32_t wide = wide_dtype(node);
+  return real(real(launch, wide, node.f64("scale", 1)), wide, 1 / (1 - node.f64("rate")));
+}
+
+namespace {
 
 Verdict accept(const NodeView& node, Operands at) {
   for (int i = at.q; i < at.q + 3; ++i)
@@ -79,116 +68,22 @@ Verdict accept(const NodeView& node, Operands at) {
   return tenon::plugin::take();
 }
 
-Launch make_launch(Driver& driver, const NodeView& node, const char* name) {
-  const int32_t dtype = dtype_of(node), wide = sum_dtype(dtype);
-  std::string options = std::string("-D X=") + dtype_name(dtype) + " -D ACC=" + dtype_name(wide);
-  options += " -D W_VECTOR=" + std::string(wide == TENON_F64 ? "double" : "float");
-  options += " -D VW=" + std::to_string(vector_lanes(driver, dtype));
-  const char* shape = driver.style() == KernelStyle::kCpu ? "attention_cpu" : "attention_gpu";
-  return Launch::of_text(driver, kernel_source("philox") + row_source("attention") + kernel_source(shape), name,
-                         options);
-}
+using Make = Kernel (*)(Driver& driver, const NodeView& node, Attention a);
 
-// Arguments that each kernel ends with; what is not there is not read.
-Launch& finish(Launch& launch, const NodeView& node, Operands at, const Attention& a, uint64_t room_at) {
-  for (int i = at.bias; i < at.bias + 3; ++i) launch.in(node.has(i) ? i : at.q);
-  launch.scratch(room_at).value(a);
-  const int32_t wide = sum_dtype(dtype_of(node));
-  return real(real(launch, wide, node.f64("scale", 1)), wide, 1 / (1 - node.f64("rate")));
-}
-
-// A CPU's rooms, in elements that are computed with; kernels/network/attention.cl shares them out.
-void choose_rooms(const Driver& driver, int32_t dtype, bool gradient, Attention& a) {
-  constexpr int64_t kBlock = 48, kTile = 4, kDraws = 192;
-  const int64_t lanes = vector_lanes(driver, dtype);
-  a.block = std::min<int64_t>(kBlock, rounded_up(a.T, kTile));
-  a.s_pitch = rounded_up(a.S, std::max(lanes, kTile));  // gradients have rows for keys: whole tiles too
-  a.d_pitch = rounded_up(a.D, lanes);
-  const int64_t queries = a.block * a.d_pitch, scores = a.block * a.s_pitch, drawn = a.block * a.S + kDraws;
-  if (gradient)
-    a.room = 2 * a.D * a.s_pitch + 3 * a.s_pitch * a.d_pitch + 3 * queries + 3 * scores + drawn;
-  else
-    a.room = a.D * a.s_pitch + a.S * a.d_pitch + 2 * queries + scores + drawn;
-  a.room = rounded_up(a.room, 16);
-}
-
-uint64_t items_of(const Driver& driver, int64_t pieces) {
-  return std::min<uint64_t>(static_cast<uint64_t>(pieces), 4 * driver.compute_units());
-}
-
-// A GPU's work-groups, for `rows` of something.
-constexpr uint64_t kLanes = 64;
-uint64_t groups_of(const Driver& driver, int64_t rows) {
-  return std::min<uint64_t>(static_cast<uint64_t>(rows), 64 * driver.compute_units());
-}
-
-uint64_t bytes_of(const NodeView& node, uint64_t elements) {
-  return aligned(elements * static_cast<uint64_t>(dtype_bytes(sum_dtype(dtype_of(node)))));
-}
-
-Kernel attention_kernel(Driver& driver, const NodeView& node) {
-  Attention a = attention_of(node, kForward);
-  const bool cpu = driver.style() == KernelStyle::kCpu;
-  if (cpu)
-    choose_rooms(driver, dtype_of(node), false, a);
-  else
-    a.room = a.S;
-  const uint64_t groups = cpu ? items_of(driver, a.B * a.N * static_cast<int64_t>(parts_of(a.T, a.block)))
-                              : groups_of(driver, a.B * a.N * a.T);
-  Launch launch = make_launch(driver, node, "attention");
-  launch.out(attention::out::y).out(attention::out::lse).in(attention::q).in(attention::k).in(attention::v);
-  finish(launch, node, kForward, a, 0).groups({groups}, {cpu ? 1 : kLanes});
-  return kernel_of({launch}, bytes_of(node, groups * static_cast<uint64_t>(a.room)));
-}
-
-Launch& gradient_operands(Launch& launch) {
-  using op = attention_grad;
-  return launch.in(op::dy).in(op::q).in(op::k).in(op::v);
-}
-
-Kernel cpu_gradient(Driver& driver, const NodeView& node, Attention a) {
-  using op = attention_grad;
-  choose_rooms(driver, dtype_of(node), true, a);
-  const uint64_t items = items_of(driver, a.B * a.M);
-  Launch launch = make_launch(driver, node, "attention_grad");
-  launch.out(op::out::dq).out(op::out::dk).out(op::out::dv).out(a.wants_bias ? +op::out::dbias : +op::out::dq);
-  gradient_operands(launch).in(op::y).in(op::lse);
-  finish(launch, node, kGradient, a, 0).groups({items});
-  return kernel_of({launch}, bytes_of(node, items * static_cast<uint64_t>(a.room)));
-}
-
-Kernel gpu_gradient(Driver& driver, const NodeView& node, Attention a) {
-  using op = attention_grad;
-  const uint64_t query_groups = groups_of(driver, a.B * a.N * a.T), key_groups = groups_of(driver, a.B * a.M * a.S);
-  const uint64_t room_at = bytes_of(node, static_cast<uint64_t>(a.B * a.N * a.T));  // behind sum(dy y)
-  a.room = a.S;
-  Launch queries = make_launch(driver, node, "attention_grad_queries");
-  queries.out(op::out::dq).out(a.wants_bias ? +op::out::dbias : +op::out::dq).scratch();
-  gradient_operands(queries).in(op::y).in(op::lse);
-  finish(queries, node, kGradient, a, room_at).groups({query_groups}, {kLanes});
-  uint64_t room = query_groups * static_cast<uint64_t>(a.room);
-  a.room = 2 * (a.D + a.T);
-  Launch keys = make_launch(driver, node, "attention_grad_keys");
-  keys.out(op::out::dk).out(op::out::dv).scratch();
-  gradient_operands(keys).in(op::lse);
-  finish(keys, node, kGradient, a, room_at).groups({key_groups}, {kLanes});
-  room = std::max(room, key_groups * static_cast<uint64_t>(a.room));
-  return kernel_of({queries, keys}, room_at + bytes_of(node, room));
+void add(KernelTable& table, const char* op, Operands at, Make cpu, Make gpu) {
+  table.add(
+      op, [at](const NodeView& node) { return accept(node, at); },
+      [at, cpu, gpu](const NodeView& node, const Env& env) {
+        Driver& driver = driver_of(*env.device);
+        return (driver.style() == KernelStyle::kCpu ? cpu : gpu)(driver, node, attention_of(node, at));
+      });
 }
 
 }  // namespace
 
 void add_attention(KernelTable& table) {
-  table.add(
-      "attention", [](const NodeView& node) { return accept(node, kForward); },
-      [](const NodeView& node, const Env& env) { return attention_kernel(driver_of(*env.device), node); });
-  table.add(
-      "attention_grad", [](const NodeView& node) { return accept(node, kGradient); },
-      [](const NodeView& node, const Env& env) {
-        Driver& driver = driver_of(*env.device);
-        const Attention a = attention_of(node, kGradient);
-        return driver.style() == KernelStyle::kCpu ? cpu_gradient(driver, node, a) : gpu_gradient(driver, node, a);
-      });
+  add(table, "attention", kForward, cpu_attention, gpu_attention);
+  add(table, "attention_grad", kGradient, cpu_attention_grad, gpu_attention_grad);
 }
 
 }  // namespace opencl_gpu

@@ -61,8 +61,7 @@ Kernel kernel_in(Driver& driver, const FilterGrad& s, const ProductKind& kind) {
   const int64_t room = sums_size + y_size + up(s.rows * s.from[2] * kRows, 16);
   const uint64_t parts_at = up(items * room * 4, 64);
   Launch sums = Launch::of_text(
-      driver, std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("product_filter"),
-      "filter_grad",
+      driver, tile_source() + kernel_source("product_filter"), "filter_grad",
       "-D T=f32 -D A_IS=0 -D W_VECTOR=float" + define("NV", vectors) + define("VW", lanes) + define("MR", kRows));
   sums.value(s).value<cl_long>(room).value<cl_long>(sums_size).value<cl_long>(y_size).in(own::product::a);
   sums.in(own::product::b);

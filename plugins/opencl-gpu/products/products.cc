@@ -36,6 +36,10 @@ Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
 
 }  // namespace
 
+std::string tile_source() {
+  return std::string(kernel_source("product")) + kernel_source("lanes") + kernel_source("product_tile");
+}
+
 std::string ending_text(const char* file) {
   return std::string(kernel_source("product")) + kernel_source("activation") + kernel_source("product_end") +
          kernel_source(file);

@@ -82,17 +82,14 @@ std::string options_of(const Registers& r, const ProductKind& kind, bool packs) 
          (packs ? "" : " -D B_ROWS");
 }
 
-std::string text_of(const char* file) { return std::string(kernel_source("product")) + kernel_source(file); }
-
 Launch pack(Driver& driver, const Product& s, ProductKind kind, const Registers& r, uint64_t at) {
   kind.a = AIs::kMatrix;
-  Launch pack = Launch::of_text(driver, text_of("product_pack"), "pack_b",
-                                product_options(kind) + define("NR", r.columns()) + same(kind));
+  const std::string text = std::string(kernel_source("product")) + kernel_source("product_pack");
+  Launch pack = Launch::of_text(driver, text, "pack_b", product_options(kind) + define("NR", r.columns()) + same(kind));
   pack.value(s).in(own::product::b).scratch(at);
   const int64_t grains = s.batch * pieces(s.n, r.columns()) * pieces(s.k, Registers::kDepth);
   return pack.groups({static_cast<size_t>(std::min<int64_t>(grains, 4 * driver.compute_units()))});
 }
-std::string tile_text(const char* file) { return text_of("product_tile") + kernel_source(file); }
 
 Kernel kernel_in(Driver& driver, const Product& s, const ProductKind& kind, const Registers& r, const Cut& cut) {
   const bool transposed = kind.a == AIs::kTransposedMatrix || kind.a == AIs::kTransposedWindows;
@@ -107,7 +104,8 @@ Kernel kernel_in(Driver& driver, const Product& s, const ProductKind& kind, cons
 
   std::vector<Launch> launches;
   if (cut.packs) launches.push_back(pack(driver, s, kind, r, b_at));
-  Launch product = Launch::of_text(driver, tile_text("product_cpu"), "product_cpu", options_of(r, kind, cut.packs));
+  Launch product = Launch::of_text(driver, tile_source() + kernel_source("product_cpu"), "product_cpu",
+                                   options_of(r, kind, cut.packs));
   product.value(parts ? in_parts(s, cut.chunks) : ended(s, kind));
   product.value<cl_long>(cut.rows).value<cl_long>(cut.columns).value<cl_long>(room).in(own::product::a);
   cut.packs ? product.scratch(b_at) : product.in(own::product::b);

@@ -27,6 +27,9 @@ std::string end_options(const ProductKind& kind);
 // Whether a kernel that keeps sums may store them as the result.
 bool ends_at_once(const ProductKind& kind);
 
+// What kernels by tiles in a CPU device's registers stand on.
+std::string tile_source();
+
 // kernels/FILE.cl with what it stands on, for kernels that end as a kind says.
 std::string ending_text(const char* file);
 

@@ -31,10 +31,7 @@ struct Parameters {
 
 int64_t depth_of(int64_t k) { return k <= 32 ? 32 : k <= 64 ? 64 : k <= 128 ? 128 : 256; }
 
-std::string text_of() {
-  return std::string(kernel_source("product")) + kernel_source("product_tile") + kernel_source("largest") +
-         kernel_source("product_winograd");
-}
+std::string text_of() { return tile_source() + kernel_source("largest") + kernel_source("product_winograd"); }
 
 std::string options_of(const Parameters& p) {
   return "-D T=f32 -D A_IS=0 -D W_VECTOR=float -D NV=2" + define("VW", p.lanes) + define("MR", p.rows) +

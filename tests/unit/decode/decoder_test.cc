@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <numeric>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "tenon/ops.h"
@@ -216,6 +217,58 @@ TEST(Decoder, WithOneBeamTakesTheMostProbableToken) {
   }
 }
 
+// Each that is shown is the whole up to its last step.
+void expect_grown(const std::vector<Decoded>& shown, const Decoded& whole, int64_t length) {
+  const std::vector<int32_t> all = whole.ids.to<int32_t>();
+  int64_t before = 0;
+  for (const Decoded& d : shown) {
+    EXPECT_GT(d.steps, before);
+    before = d.steps;
+    std::vector<int32_t> expected = all;
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (static_cast<int64_t>(i) % length >= d.steps) expected[i] = 0;
+    EXPECT_EQ(d.ids.to<int32_t>(), expected) << "after " << d.steps << " steps";
+  }
+}
+
+TEST(Decoder, ShowsInPartsWhatOneCallWrites) {
+  constexpr int64_t kLength = 60;
+  const Table table(3, 2, 12, kLength);
+  const Arrays in{{"table", table.array()}};
+  const std::vector<DecodeOptions> searches = {{.beam_size = 1}, {.beam_size = 1, .temperature = 2}};
+  for (const DecodeOptions& search : searches) {
+    const Decoded whole = decoder_of(table, search)(in, 50);
+    std::vector<Decoded> shown;
+    const Decoded last = decoder_of(table, search)(in, 50, [&](const Decoded& d) { shown.push_back(d); });
+    EXPECT_GT(shown.size(), 1);
+    EXPECT_EQ(last.steps, whole.steps);
+    EXPECT_EQ(last.ids.to<int32_t>(), whole.ids.to<int32_t>());
+    EXPECT_EQ(last.scores.to<double>(), whole.scores.to<double>());
+    EXPECT_EQ(shown.back().steps, whole.steps);
+    expect_grown(shown, whole, kLength);
+  }
+}
+
+TEST(Decoder, EndsWhereWhoWatchesThrows) {
+  const Table table(3, 2, 12, 20);
+  const Arrays in{{"table", table.array()}};
+  Decoder decoder = decoder_of(table, {.beam_size = 1});
+  int seen = 0;
+  EXPECT_THROW(decoder(in, 0, [&](const Decoded&) { ++seen, throw std::runtime_error("enough"); }), std::runtime_error);
+  EXPECT_EQ(seen, 1);
+  EXPECT_EQ(decoder(in).ids.to<int32_t>(), decoder_of(table, {.beam_size = 1})(in).ids.to<int32_t>());
+}
+
+TEST(Decoder, ShowsNoBeams) {
+  const Table table(3, 2, 12, 20);
+  try {
+    decoder_of(table, {.beam_size = 2})({{"table", table.array()}}, 0, [](const Decoded&) {});
+    FAIL() << "expected an error";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "Decoder: beam_size is 2, expected 1 where sequences are shown as they grow");
+  }
+}
+
 TEST(Sampling, AmongOneTokenTakesTheMostProbable) {
   const Table table(11, 8, 6, 5);
   const Arrays in{{"table", table.array()}};
@@ -257,8 +310,7 @@ void expect_drawn_as_told(const std::string& device, DecodeOptions o) {
   Table table(0, 1, kTokens, 1);
   table.batch = kDraws;
   table.logits.clear();
-  for (int64_t i = 0; i < kDraws * kTokens; ++i)
-    table.logits.insert(table.logits.end(), logits.begin(), logits.end());
+  for (int64_t i = 0; i < kDraws * kTokens; ++i) table.logits.insert(table.logits.end(), logits.begin(), logits.end());
   o.beam_size = 1;
   Decoder decoder = decoder_of(table, o, device);
   std::vector<int64_t> counts(kTokens, 0);

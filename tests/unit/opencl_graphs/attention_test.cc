@@ -1,4 +1,4 @@
-// Attention longer than one block of queries, beside cpu.so's in f32.
+// Attention of several blocks of queries, and of few, beside cpu.so's in f32.
 #include "conformance/reference/reference.h"
 #include "unit/opencl_graphs/opencl_device.h"
 
@@ -24,8 +24,14 @@ constexpr Heads kHeads[] = {
     {"shared", 2, 100, 4, 20, 131, 2, true, true, 0.25},
     {"blind", 1, 150, 3, 17, 70, 1, true, false, 0},  // the first queries see nothing
     {"dropped", 1, 64, 2, 64, 64, 2, false, true, 0.5},
+    {"wide", 1, 40, 2, 136, 70, 1, true, false, 0},
     {"double", 2, 13, 2, 6, 9, 2, false, false, 0, TENON_F64},  // keys that fill neither a vector nor a tile
     {"double_shared", 2, 50, 4, 7, 21, 2, true, true, 0.25, TENON_F64},
+    {"one", 3, 1, 8, 32, 133, 8, false, true, 0},  // as text is written
+    {"few_shared", 2, 4, 4, 80, 35, 2, true, false, 0},
+    {"few_blind", 2, 4, 2, 16, 2, 2, true, true, 0},
+    {"few_dropped", 1, 2, 2, 16, 64, 2, false, false, 0.5},
+    {"double_one", 2, 1, 4, 16, 21, 2, false, true, 0, TENON_F64},
 };
 
 GraphBuilder& attributes(GraphBuilder& b, const Heads& c) {

@@ -10,7 +10,8 @@ typedef __global STORED(X) * To;
 
 typedef struct {
   long B, T, N, D, S, M;
-  long block, s_pitch, d_pitch, room;    // CPU devices: queries at a time, rows in a room, a work item's elements
+  long block, d_pitch, room;             // CPU devices: queries at a time, a row in a room; a room's elements
+  long packs, whole;                     // CPU devices: rows are copied into rooms; rows are whole vectors as they are
   long bias_b, bias_n, bias_t;           // strides; 0 where it repeats
   long before;                           // draws of replicas before this device's
   int causal, biased, wants_bias;        // wants_bias: its gradient

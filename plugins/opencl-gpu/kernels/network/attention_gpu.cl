@@ -1,134 +1,81 @@
-// Attention on GPUs, after attention.cl: a work-group has a query, or a key; what it computes of the others lies in a
-// room.
-#define ALL_SEE barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+// Attention on GPUs, after attention_blocks.cl: a work-group has a head's block of queries, and goes over its keys and
+// values with the greatest score so far.
 
-INLINE W product_of(From x, From y, long n) {
-  W sum = 0;
-  for (long i = 0; i < n; ++i) sum += LOAD(X, x, i) * LOAD(X, y, i);
-  return sum;
-}
-// What the dropout makes of 1 for score e.
-INLINE W kept_of(const Attention* a, ulong seed, ulong step, ulong e, W keep) {
-  if (!a->limit) return 1;
-  e += a->before;
-  const uint4 four = philox((uint)(e >> 2), a->stream, step, seed);
-  const uint w = (e & 2) ? ((e & 1) ? four.w : four.z) : ((e & 1) ? four.y : four.x);
-  return w >> 8 >= a->limit ? keep : 0;
-}
-#define DRAWS                                                    \
-  const ulong seed = a->limit ? *POINTER(const ulong, seed) : 0; \
-  const ulong step = a->limit ? *POINTER(const ulong, step) : 0;
-
-__kernel void attention(MEM(y), MEM(lse), MEM(q), MEM(k), MEM(v), MEM(bias), MEM(seed), MEM(step), MEM(room),
-                        Attention s, W scale, W keep) {
-  const Attention* a = &s;
-  Room room = POINTER(W, room) + get_group_id(0) * a->room;
-  DRAWS
-  ROWS_BEGIN
-  EACH_ROW(row, (ulong)(a->B * a->N * a->T)) {
-    const long t = row % a->T, n = row / a->T % a->N, b = row / a->T / a->N, m = head_of(a, n), seen = keys_of(a, t);
-    From q = ELEMENTS(q) + query_place(a, b, t, n), k = ELEMENTS(k) + key_place(a, b, 0, m);
-    From v = ELEMENTS(v) + key_place(a, b, 0, m), bias = ELEMENTS(bias) + bias_place(a, b, t, n);
-    ROW_LOOP(i, seen) {
-      const W x = product_of(q, k + i * a->M * a->D, a->D) * scale;
-      room[i] = a->biased ? x + LOAD(X, bias, i) : x;
+// Scores become exp(score - greatest so far) in the tile; sums so far by what the greatest grew.
+INLINE void fold_scores(W (*p)[RJ], W (*kept)[RJ], const __local W (*largest)[BR], int x, int y, W* top, W* sum,
+                        W4 (*out)[RD], Tile tile) {
+  EACH_OF(i, RI) {
+    W now = top[i];
+    EACH_OF(k, LX) now = max(now, largest[k][ROW(i)]);
+    const W base = now == -INFINITY ? 0 : now, factor = exp(top[i] - base);
+    top[i] = now, sum[i] *= factor;
+    EACH_OF(c, RD) out[i][c] *= (W4)(factor);
+    EACH_OF(j, RJ) {
+      const W e = exp(p[i][j] - base);
+      sum[i] += e;
+      tile[ROW(i)][OTHER(j)] = e * kept[i][j];
     }
-    W top, sum;
-    FOLD(top, (ulong)seen, -INFINITY, ROW_MAX, i, room[i])
-    if (top == -INFINITY) top = 0;
-    FOLD(sum, (ulong)seen, 0, ROW_ADD, i, exp(room[i] - top))
-    const W each = sum == 0 ? 1 : 1 / sum;
-    if (ROW_ONCE) POINTER(W, lse)[row] = seen ? top + log(sum) : -INFINITY;
-    ROW_LOOP(i, seen) room[i] = exp(room[i] - top) * each * kept_of(a, seed, step, row * a->S + i, keep);
-    ALL_SEE;
-    ROW_LOOP(d, a->D) {
-      W x = 0;
-      for (long i = 0; i < seen; ++i) x += room[i] * LOAD(X, v, i * a->M * a->D + d);
-      STORE(X, POINTER(STORED(X), y) + query_place(a, b, t, n), d, x);
-    }
-    ALL_SEE;
   }
 }
 
-// dq, dbias, and sum(dy y) of each query.
-__kernel void attention_grad_queries(MEM(dq), MEM(dbias), MEM(deltas), MEM(dy), MEM(q), MEM(k), MEM(v), MEM(y),
-                                     MEM(lse), MEM(bias), MEM(seed), MEM(step), MEM(room), Attention s, W scale, W keep) {
-  const Attention* a = &s;
-  Room room = POINTER(W, room) + get_group_id(0) * a->room;
-  DRAWS
-  ROWS_BEGIN
-  EACH_ROW(row, (ulong)(a->B * a->N * a->T)) {
-    const long t = row % a->T, n = row / a->T % a->N, b = row / a->T / a->N, m = head_of(a, n), step_k = a->M * a->D;
-    const long query = query_place(a, b, t, n), key = key_place(a, b, 0, m);
-    From q = ELEMENTS(q) + query, dy = ELEMENTS(dy) + query, y = ELEMENTS(y) + query;
-    From k = ELEMENTS(k) + key, v = ELEMENTS(v) + key, bias = ELEMENTS(bias) + bias_place(a, b, t, n);
-    const W lse = POINTER(const W, lse)[row];
-    const long seen = lse == -INFINITY ? 0 : keys_of(a, t);
-    W delta;
-    FOLD(delta, (ulong)a->D, 0, ROW_ADD, i, LOAD(X, dy, i) * LOAD(X, y, i))
-    if (ROW_ONCE) POINTER(W, deltas)[row] = delta;
-    ROW_LOOP(i, a->S) {
-      W g = 0;
-      if ((long)i < seen) {
-        const W x = product_of(q, k + i * step_k, a->D) * scale;
-        const W p = exp((a->biased ? x + LOAD(X, bias, i) : x) - lse);
-        g = p * (product_of(dy, v + i * step_k, a->D) * kept_of(a, seed, step, row * a->S + i, keep) - delta);
-      }
-      room[i] = g;
-      if (a->wants_bias) STORE(X, POINTER(STORED(X), dbias) + row * a->S, i, g);
+INLINE void mask_scores(const Attention* a, From bias, long t0, long i0, int x, int y, W (*p)[RJ],
+                        __local W (*largest)[BR]) {
+  EACH_OF(i, RI) {
+    const long t = t0 + ROW(i), seen = t < a->T ? keys_of(a, t) : 0;
+    W most = -INFINITY;
+    EACH_OF(j, RJ) {
+      const long key = i0 + OTHER(j);
+      if (key >= seen)
+        p[i][j] = -INFINITY;
+      else if (a->biased)
+        p[i][j] += LOAD(X, bias, ROW(i) * a->bias_t + key);
+      most = max(most, p[i][j]);
     }
-    ALL_SEE;
-    ROW_LOOP(d, a->D) {
-      W x = 0;
-      for (long i = 0; i < seen; ++i) x += room[i] * LOAD(X, k, i * step_k + d);
-      STORE(X, POINTER(STORED(X), dq) + query, d, x * scale);
-    }
-    ALL_SEE;
+    largest[x][ROW(i)] = most;
   }
 }
 
-// dk, dv: what all queries add to a key, in order.
-__kernel void attention_grad_keys(MEM(dk), MEM(dv), MEM(deltas), MEM(dy), MEM(q), MEM(k), MEM(v), MEM(lse), MEM(bias),
-                                  MEM(seed), MEM(step), MEM(room), Attention s, W scale, W keep) {
+__kernel BY_BLOCKS void attention(MEM(y), MEM(lse), MEM(q), MEM(k), MEM(v), MEM(bias), MEM(seed), MEM(step), MEM(room),
+                                  Attention s, W scale, W keep) {
+  __local W queries[BR][PITCH] ALIGNED, others[BO][PITCH] ALIGNED, tile[BR][TILE_PITCH] ALIGNED, largest[LX][BR];
   const Attention* a = &s;
-  Room dk = POINTER(W, room) + get_group_id(0) * a->room, dv = dk + a->D, z = dv + a->D, g = z + a->T;
-  const long shared = a->N / a->M, step_q = a->N * a->D;
+  const long blocks = (a->T + BR - 1) / BR, step_q = a->N * a->D, step_k = a->M * a->D;
+  WORK_ITEM
   DRAWS
-  ROWS_BEGIN
-  EACH_ROW(row, (ulong)(a->B * a->M * a->S)) {
-    const long i = row % a->S, m = row / a->S % a->M, b = row / a->S / a->M, key = key_place(a, b, i, m);
-    From k = ELEMENTS(k) + key, v = ELEMENTS(v) + key;
-    ROW_LOOP(d, a->D) dk[d] = dv[d] = 0;
-    for (long n = m * shared; n < (m + 1) * shared; ++n) {
-      const long query = query_place(a, b, 0, n), first = (b * a->N + n) * a->T;
-      From q = ELEMENTS(q) + query, dy = ELEMENTS(dy) + query;
-      ROW_LOOP(t, a->T) {
-        const W lse = POINTER(const W, lse)[first + t];
-        W p = 0, kept = 0, grad = 0;
-        if (i < keys_of(a, t) && lse != -INFINITY) {
-          W x = product_of(q + t * step_q, k, a->D) * scale;
-          if (a->biased) x += LOAD(X, ELEMENTS(bias) + bias_place(a, b, t, n), i);
-          p = exp(x - lse);
-          kept = kept_of(a, seed, step, (first + t) * a->S + i, keep);
-          grad = p * (product_of(dy + t * step_q, v, a->D) * kept - POINTER(const W, deltas)[first + t]);
-        }
-        z[t] = p * kept;
-        g[t] = grad;
-      }
-      ALL_SEE;
-      ROW_LOOP(d, a->D) {
-        W to_k = dk[d], to_v = dv[d];
-        for (long t = 0; t < a->T; ++t) {
-          to_k += g[t] * LOAD(X, q, t * step_q + d);
-          to_v += z[t] * LOAD(X, dy, t * step_q + d);
-        }
-        dk[d] = to_k, dv[d] = to_v;
-      }
-      ALL_SEE;
+  for (long u = get_group_id(0); u < a->B * a->N * blocks; u += get_num_groups(0)) {
+    const long t0 = u % blocks * BR, n = u / blocks % a->N, b = u / blocks / a->N, rows = min((long)BR, a->T - t0);
+    const long query = query_place(a, b, t0, n), key = key_place(a, b, 0, head_of(a, n)), first = (b * a->N + n) * a->T + t0;
+    const long seen = keys_of(a, t0 + rows - 1);
+    W top[RI], sum[RI], p[RI][RJ], kept[RI][RJ];
+    W4 out[RI][RD];
+    clear_rows(out);
+    EACH_OF(i, RI) top[i] = -INFINITY, sum[i] = 0;
+    ALL_MEET;
+    load_rows(ELEMENTS(q) + query, step_q, rows, a->D, BR, scale, item, queries);
+    for (long i0 = 0; i0 < seen; i0 += BO) {
+      ALL_MEET;
+      load_rows(ELEMENTS(k) + key + i0 * step_k, step_k, a->S - i0, a->D, BO, 1, item, others);
+      if (a->limit) draw_tile(a, seed, step, first * a->S + i0, keep, item, BR, BO, TILE_PITCH, 1, &tile[0][0]);
+      ALL_MEET;
+      multiply_rows(queries, others, x, y, p);
+      mask_scores(a, ELEMENTS(bias) + bias_place(a, b, t0, n), t0, i0, x, y, p, largest);
+      EACH_OF(i, RI) EACH_OF(j, RJ) kept[i][j] = a->limit ? tile[ROW(i)][OTHER(j)] : 1;
+      ALL_MEET;
+      load_rows(ELEMENTS(v) + key + i0 * step_k, step_k, a->S - i0, a->D, BO, 1, item, others);
+      fold_scores(p, kept, largest, x, y, top, sum, out, tile);
+      ALL_MEET;
+      add_rows(tile, others, x, y, out);
     }
-    ROW_LOOP(d, a->D) {
-      STORE(X, POINTER(STORED(X), dk) + key, d, dk[d] * scale);
-      STORE(X, POINTER(STORED(X), dv) + key, d, dv[d]);
+    ALL_MEET;
+    EACH_OF(i, RI) largest[x][ROW(i)] = sum[i];
+    ALL_MEET;
+    EACH_OF(i, RI) {
+      sum[i] = 0;
+      EACH_OF(k, LX) sum[i] += largest[k][ROW(i)];
+      const W base = top[i] == -INFINITY ? 0 : top[i];
+      if (x == 0 && ROW(i) < rows) POINTER(W, lse)[first + ROW(i)] = base + log(sum[i]);
+      sum[i] = sum[i] == 0 ? 1 : 1 / sum[i];
     }
+    store_rows(out, sum, rows, a->D, x, y, POINTER(STORED(X), y) + query, step_q);
   }
 }

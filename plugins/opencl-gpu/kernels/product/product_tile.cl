@@ -1,14 +1,5 @@
-// A tile of c in registers, for CPU devices. -D VW: elements of a vector, NV: vectors of a panel of b, MR: rows,
-// W_VECTOR: the name of W as OpenCL C has it.
+// A tile of c in registers, for CPU devices; after lanes.cl. -D NV: vectors of a panel of b, MR: rows.
 #define NR (VW * NV)
-#define V JOIN(W_VECTOR, VW)
-#define GET JOIN(vload, VW)
-#ifdef __clang__  // PoCL's vstore16 stores four quarters, for which a load soon after waits
-typedef V Unaligned __attribute__((aligned(4)));
-#define PUT(x, j, p) (*(__global Unaligned*)((p) + (j)*VW) = (x))
-#else
-#define PUT JOIN(vstore, VW)
-#endif
 
 // tile (MR x NR) = or += a b. a_row, a_column: constants
 INLINE void multiply(const __global W* restrict a, long a_row, long a_column, const __global W* restrict b, long b_step,
