@@ -39,6 +39,10 @@ Graph simplify(const Graph& graph);
 // Moves the gradients of activations in front of those of max-pools, where there is less to do. Part of simplify.
 Graph activate_before_pooling(const Graph& graph);
 
+// Computes a product or convolution once that is there with its activation and without, for the activation's gradient. Part
+// of simplify.
+Graph set_activations_apart(const Graph& graph);
+
 // Gives updates the rows that an embedding's gradient has, where nothing else reads that gradient.
 Graph give_rows_to_updates(const Graph& graph);
 // Whether a node is an update with rows; and the same update of a dense gradient, in its place.

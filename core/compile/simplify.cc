@@ -199,7 +199,7 @@ class Simplifier {
 }  // namespace
 
 Graph simplify(const Graph& graph) {
-  const Graph moved = activate_before_pooling(graph);
+  const Graph moved = set_activations_apart(activate_before_pooling(graph));
   Simplifier simplifier(moved);
   simplifier.set_types(moved.values);
   const Graph simple = simplifier.run();

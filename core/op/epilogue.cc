@@ -33,9 +33,9 @@ Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DTy
   return cast(activation(z, activation_of(a), a.f64("alpha")), dtype);
 }
 
-BiasActGrad epilogue_gradient(const Gradient& n, bool needs_bias) {
+BiasActGrad epilogue_gradient(const Gradient& n, Tensor t, bool needs_bias) {
   const Activation act = activation_of(n);
-  const Tensor g = n.g(0), t = n.out(0);
+  const Tensor g = n.g(0);
   if (act == Activation::kNone)  // nothing is written again, only summed
     return {g, needs_bias ? reduce(g, leading_axes(g.rank()), ReduceKind::kSum) : Tensor()};
   if (needs_bias) return bias_act_grad(g, t, act, n.f64("alpha"));

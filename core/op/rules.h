@@ -47,9 +47,15 @@ Tensor constant_of(Graph& graph, DType dtype, const Shape& shape, const std::vec
 Activation activation_of(const AttrReader& a);
 // act(z + bias + residual), computed wide and rounded to `dtype`; bias and residual may be absent.
 Tensor epilogue(Tensor z, Tensor bias, Tensor residual, const AttrReader& a, DType dtype);
-// Gradient before the epilogue: of z and residual, and of the bias when it is needed. REQUIRED: the
-// activation's gradient comes from its result.
-BiasActGrad epilogue_gradient(const Gradient& n, bool needs_bias);
+// Gradient before the epilogue: of z and residual, and of the bias when it is needed. t is the activation's result, or its
+// argument where its gradient comes from that (gradient_from_result).
+BiasActGrad epilogue_gradient(const Gradient& n, Tensor t, bool needs_bias);
+// The t of it, which is `argument()` where that is needed. Empty: it is needed wider than the node's result is.
+template <class Argument>
+Tensor epilogue_place(const Gradient& n, const Argument& argument) {
+  if (gradient_from_result(activation_of(n))) return n.out(0);
+  return n.out(0).dtype() == compute_dtype(n.out(0).dtype()) ? argument() : Tensor();
+}
 
 // Gradients of dot and conv by operands 0 and 1, from that of the result.
 Tensors dot_gradients(const Gradient& n, Tensor g);

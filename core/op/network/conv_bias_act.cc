@@ -11,9 +11,17 @@ Tensors conv_bias_act_decomposition(const Decompose& n) {
   return {epilogue(conv(n.in(Op::x), n.in(Op::w), o), n.in(Op::bias), n.in(Op::residual), n, out)};
 }
 
+// The convolution again without its activation: compile/activation_apart.cc makes one of both.
+Tensor argument_of_convolved(const Gradient& n) {
+  using Op = op::conv_bias_act;
+  return conv_bias_act(n.in(Op::x), n.in(Op::w), n.in(Op::bias), n.in(Op::residual), Activation::kNone, 0,
+                       conv_options(n));
+}
+
 Tensors conv_bias_act_gradient(const Gradient& n) {
-  if (!gradient_from_result(activation_of(n))) return {};
-  const BiasActGrad d = epilogue_gradient(n, n.needs(op::conv_bias_act::bias));
+  const Tensor t = epilogue_place(n, [&] { return argument_of_convolved(n); });
+  if (!t) return {};
+  const BiasActGrad d = epilogue_gradient(n, t, n.needs(op::conv_bias_act::bias));
   const Tensors operands = conv_gradients(n, d.dz);
   return {operands[0], operands[1], d.dbias, d.dz};
 }

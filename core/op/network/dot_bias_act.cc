@@ -11,9 +11,18 @@ Tensors dot_bias_act_decomposition(const Decompose& n) {
   return {epilogue(z, n.in(Op::bias), n.in(Op::residual), n, out)};
 }
 
+// The product again without its activation: compile/activation_apart.cc makes one of both.
+Tensor argument_of_activation(const Gradient& n) {
+  using Op = op::dot_bias_act;
+  return dot_bias_act(
+      n.in(Op::a), n.in(Op::b), n.in(Op::bias), n.in(Op::residual), Activation::kNone, 0,
+      {n.flag("ta"), n.flag("tb"), static_cast<MathPrecision>(n.enumerator("precision")), n.dtype("out")});
+}
+
 Tensors dot_bias_act_gradient(const Gradient& n) {
-  if (!gradient_from_result(activation_of(n))) return {};
-  const BiasActGrad d = epilogue_gradient(n, n.needs(op::dot_bias_act::bias));
+  const Tensor t = epilogue_place(n, [&] { return argument_of_activation(n); });
+  if (!t) return {};
+  const BiasActGrad d = epilogue_gradient(n, t, n.needs(op::dot_bias_act::bias));
   const Tensors operands = dot_gradients(n, d.dz);
   return {operands[0], operands[1], d.dbias, d.dz};
 }

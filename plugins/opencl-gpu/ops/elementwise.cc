@@ -1,10 +1,9 @@
 #include "ops/elementwise.h"
 
-#include <map>
-
 #include "device/kernel_sources.h"
 #include "device/sources.h"
 #include "device/table.h"
+#include "tenon/op/coverage.h"
 #include "tenon/plugin/typed_table.h"
 
 namespace opencl_gpu {
@@ -13,37 +12,45 @@ namespace {
 
 // {0}, {1}, {2} stand for the operands. Integers wrap: their arithmetic is that of U, the unsigned type of their width.
 struct Formula {
+  std::string_view op;
   const char* floats;
   const char* integers = nullptr;
   const char* bools = nullptr;
 };
 
-const std::map<std::string_view, Formula>& formulas() {
-  static const auto& all = *new std::map<std::string_view, Formula>{
-      {"neg", {"-{0}", "(W)(0 - (U){0})"}},
-      {"abs", {"fabs({0})", "({0} > 0 ? {0} : (W)(0 - (U){0}))"}},
-      {"floor", {"floor({0})"}},
-      {"round", {"rint({0})"}},
-      {"exp", {"exp({0})"}},
-      {"expm1", {"expm1({0})"}},
-      {"log", {"log({0})"}},
-      {"log1p", {"log1p({0})"}},
-      {"sqrt", {"sqrt({0})"}},
-      {"sin", {"sin({0})"}},
-      {"cos", {"cos({0})"}},
-      {"tanh", {"tanh({0})"}},
-      {"erf", {"erf({0})"}},
-      {"add", {"{0} + {1}", "(W)((U){0} + (U){1})"}},
-      {"sub", {"{0} - {1}", "(W)((U){0} - (U){1})"}},
-      {"mul", {"{0} * {1}", "(W)((U){0} * (U){1})"}},
-      {"div", {"{0} / {1}", "({1} == 0 ? {0} : {1} == -1 ? (W)(0 - (U){0}) : {0} / {1})"}},
-      {"max", {"({0} != {0} || {0} > {1} ? {0} : {1})", "max({0}, {1})", "({0} | {1})"}},
-      {"min", {"({0} != {0} || {0} < {1} ? {0} : {1})", "min({0}, {1})", "({0} & {1})"}},
-      {"pow", {"pow({0}, {1})"}},
-      {"atan2", {"atan2({0}, {1})"}},
-      {"select", {"({0} ? {1} : {2})", "({0} ? {1} : {2})", "({0} ? {1} : {2})"}},
-  };
-  return all;
+constexpr Formula kFormulas[] = {
+    {"neg", "-{0}", "(W)(0 - (U){0})"},
+    {"abs", "fabs({0})", "({0} > 0 ? {0} : (W)(0 - (U){0}))"},
+    {"floor", "floor({0})"},
+    {"round", "rint({0})"},
+    {"exp", "exp({0})"},
+    {"expm1", "expm1({0})"},
+    {"log", "log({0})"},
+    {"log1p", "log1p({0})"},
+    {"sqrt", "sqrt({0})"},
+    {"sin", "sin({0})"},
+    {"cos", "cos({0})"},
+    {"tanh", "tanh({0})"},
+    {"erf", "erf({0})"},
+    {"add", "{0} + {1}", "(W)((U){0} + (U){1})"},
+    {"sub", "{0} - {1}", "(W)((U){0} - (U){1})"},
+    {"mul", "{0} * {1}", "(W)((U){0} * (U){1})"},
+    {"div", "{0} / {1}", "({1} == 0 ? {0} : {1} == -1 ? (W)(0 - (U){0}) : {0} / {1})"},
+    {"max", "({0} != {0} || {0} > {1} ? {0} : {1})", "max({0}, {1})", "({0} | {1})"},
+    {"min", "({0} != {0} || {0} < {1} ? {0} : {1})", "min({0}, {1})", "({0} & {1})"},
+    {"pow", "pow({0}, {1})"},
+    {"atan2", "atan2({0}, {1})"},
+    {"select", "({0} ? {1} : {2})", "({0} ? {1} : {2})", "({0} ? {1} : {2})"},
+};
+
+#define OPENCL_CHECK(name, Name) static_assert(tenon::op::has_if_arithmetic(kFormulas, #name), "no formula for " #name);
+TENON_FOR_EACH_OP(OPENCL_CHECK)
+#undef OPENCL_CHECK
+
+const Formula* find_formula(std::string_view op) {
+  for (const Formula& f : kFormulas)
+    if (f.op == op) return &f;
+  return nullptr;
 }
 
 std::string wide(int32_t dtype) { return std::string("W_") + dtype_name(dtype); }
@@ -84,13 +91,13 @@ std::string compare_expression(int32_t kind, const std::vector<std::string>& x) 
 
 }  // namespace
 
-bool is_elementwise(std::string_view op) { return op == "cast" || op == "compare" || formulas().count(op); }
+bool is_elementwise(std::string_view op) { return op == "cast" || op == "compare" || find_formula(op); }
 
 std::string expression(const NodeView& node, const std::vector<std::string>& operands) {
   const int32_t dtype = node.out(0).dtype();
   if (node.op() == "cast") return cast_expression(node.in(0).dtype(), dtype, operands[0]);
   if (node.op() == "compare") return compare_expression(node.enumerator("kind"), operands);
-  const Formula& f = formulas().at(node.op());
+  const Formula& f = *find_formula(node.op());
   return filled(is_float(dtype) ? f.floats : dtype == TENON_BOOL ? f.bools : f.integers, dtype, operands);
 }
 
@@ -122,9 +129,9 @@ void add_elementwise(KernelTable& table) {
     for (int k = 0; k < node.operands(); ++k) operands.push_back("x" + std::to_string(k));
     return map_kernel(driver_of(*env.device), node, statement(node, "y0", operands));
   };
-  for (const auto& [op, formula] : formulas()) {
-    if (op == "select") continue;
-    table.add(op,
+  for (const Formula& formula : kFormulas) {
+    if (formula.op == "select") continue;
+    table.add(formula.op,
               formula.bools      ? takes<NumbersAndBool>()
               : formula.integers ? takes<Numbers>()
                                  : takes<Floats>(),

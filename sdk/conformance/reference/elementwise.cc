@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "conformance/reference/ops.h"
+#include "tenon/op/coverage.h"
 
 namespace tenon::reference {
 namespace {
@@ -228,10 +229,22 @@ void cast(const NodeView& node, const Operands& in, Results& out) {
 }
 
 constexpr Primitive kElementwisePrimitives[] = {
-    {"neg", neg}, {"abs", abs},     {"floor", floor}, {"round", round},     {"exp", exp},       {"expm1", expm1},
-    {"log", log}, {"log1p", log1p}, {"sqrt", sqrt},   {"sin", sin},         {"cos", cos},       {"tanh", tanh},
-    {"erf", erf}, {"add", add},     {"sub", sub},     {"mul", mul},         {"div", div},       {"max", max},
-    {"min", min}, {"pow", pow},     {"atan2", atan2}, {"compare", compare}, {"select", select}, {"cast", cast}};
+    {"neg", neg, 0},     {"abs", abs, 0},      {"floor", floor, 0}, {"round", round, 0}, {"exp", exp, 3},
+    {"expm1", expm1, 3}, {"log", log, 3},      {"log1p", log1p, 2}, {"sqrt", sqrt, 3},   {"sin", sin, 4},
+    {"cos", cos, 4},     {"tanh", tanh, 5},    {"erf", erf, 16},    {"add", add, 0.5},   {"sub", sub, 0.5},
+    {"mul", mul, 0.5},   {"div", div, 2.5},    {"max", max, 0},     {"min", min, 0},     {"pow", pow, 16},
+    {"atan2", atan2, 6}, {"compare", compare}, {"select", select},  {"cast", cast}};
+
+constexpr bool has_ulps(std::string_view name) {
+  for (const Primitive& p : kElementwisePrimitives)
+    if (p.op == name) return op::arithmetic_operands(op::row(name)) == 0 || p.ulps != kNoUlps;
+  return true;
+}
+#define TENON_CHECK(name, Name)                                                                       \
+  static_assert(op::has_if_arithmetic(kElementwisePrimitives, #name), "the reference has no " #name); \
+  static_assert(has_ulps(#name), "the reference does not say how far from " #name " a backend may be");
+TENON_FOR_EACH_OP(TENON_CHECK)
+#undef TENON_CHECK
 
 }  // namespace
 

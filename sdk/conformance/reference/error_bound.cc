@@ -12,16 +12,6 @@
 namespace tenon::reference {
 namespace {
 
-// Ulps of the arithmetic's dtype within which a result of the exact operands lies. 0: exact, but for the
-// flushing of subnormals.
-struct Ulps {
-  std::string_view op;
-  double ulps;
-};
-const Ulps kUlps[] = {{"neg", 0},   {"abs", 0},   {"max", 0},   {"min", 0},  {"add", 0.5}, {"sub", 0.5}, {"mul", 0.5},
-                      {"log1p", 2}, {"div", 2.5}, {"sqrt", 3},  {"exp", 3},  {"expm1", 3}, {"log", 3},   {"sin", 4},
-                      {"cos", 4},   {"tanh", 5},  {"atan2", 6}, {"pow", 16}, {"erf", 16}};
-
 int32_t compute_dtype(int32_t dtype) { return dtype == TENON_F64 ? TENON_F64 : TENON_F32; }
 
 double eps(int32_t dtype) { return spacing(compute_dtype(dtype), 1.0); }
@@ -141,11 +131,10 @@ Tensor bound_of(const NodeView& node, const Operands& in, const Tensor& y) {
     add_rounding(tolerance, y, false);
     return tolerance;
   }
-  for (const Ulps& entry : kUlps) {
-    if (entry.op != node.op()) continue;
-    tolerance = ulp_bound(entry.ulps, y);
-    add_rounding(tolerance, y, entry.ulps == 0);
-  }
+  const Primitive* primitive = find(node.op());
+  if (!primitive || primitive->ulps == kNoUlps) return tolerance;
+  tolerance = ulp_bound(primitive->ulps, y);
+  add_rounding(tolerance, y, primitive->ulps == 0);
   return tolerance;
 }
 

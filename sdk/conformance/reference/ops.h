@@ -7,10 +7,18 @@
 
 namespace tenon::reference {
 
+// What has a bound of its own (error_bound.cc), or moves elements and keeps their bits.
+constexpr double kNoUlps = -1;
+
 struct Primitive {
-  std::string_view name;
+  std::string_view op;
   void (*evaluate)(const NodeView& node, const Operands& in, Results& out);
+  // Of the arithmetic's dtype, within which a result of the exact operands lies. 0: exact, but for the flushing of
+  // subnormals.
+  double ulps = kNoUlps;
 };
+// nullptr: there is none.
+const Primitive* find(std::string_view op);
 
 using plugin::Span;
 

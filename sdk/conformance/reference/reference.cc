@@ -22,18 +22,13 @@ using Primitives = std::unordered_map<std::string_view, const Primitive*>;
 
 const Primitives& table() {
   static const Primitives* all = [] {
-    auto* found = new Primitives{{kConstant.name, &kConstant}};
+    auto* found = new Primitives{{kConstant.op, &kConstant}};
     for (const Span<Primitive>& family : {elementwise_primitives(), movement_primitives(), reduction_primitives(),
                                           contraction_primitives(), random_primitives(), collective_primitives()})
-      for (const Primitive& p : family) found->emplace(p.name, &p);
+      for (const Primitive& p : family) found->emplace(p.op, &p);
     return found;
   }();
   return *all;
-}
-
-const Primitive* find(std::string_view op) {
-  const auto found = table().find(op);
-  return found == table().end() ? nullptr : found->second;
 }
 
 // -1: any number.
@@ -155,6 +150,11 @@ std::string run_node(const NodeView& node, Rounding rounding, std::vector<Tensor
 }
 
 }  // namespace
+
+const Primitive* find(std::string_view op) {
+  const auto found = table().find(op);
+  return found == table().end() ? nullptr : found->second;
+}
 
 Dims list(const NodeView& node, std::string_view name) { return node.list(name).vec(); }
 

@@ -227,5 +227,47 @@ TEST(Simplify, GradientsOfPooledActivationsAreThoseOfTheFunction) {
   expect_gradients(pooled_gradients, {distinct({1, 4, 6, 2}, 3), f64({2}, {0.013, -0.017})});
 }
 
+// act(x w + bias), and with `trained` the gradients to x, w and bias.
+Graph dense_step(Activation act, bool trained) {
+  Graph graph;
+  const Tensor x(&graph, graph.add_input({DType::kF32, {4, 3}}, Role::kFeed, "x"));
+  const Tensor w(&graph, graph.add_input({DType::kF32, {3, 5}}, Role::kFeed, "w"));
+  const Tensor bias(&graph, graph.add_input({DType::kF32, {5}}, Role::kFeed, "bias"));
+  const Tensor y = dot_bias_act(x, w, bias, Tensor(), act);
+  graph.results.push_back({y.id()});
+  if (trained)
+    for (const Tensor& g : gradients(reduce_sum(square(y)), {x, w, bias})) graph.results.push_back({g.id()});
+  Graph out = simplify(graph);
+  EXPECT_TRUE(verify(out).ok()) << verify(out).message();
+  return out;
+}
+
+TEST(Simplify, ComputesAProductOnceWhoseActivationsGradientReadsTheArgument) {
+  for (const Activation act : {Activation::kGelu, Activation::kSilu, Activation::kHardSwish}) {
+    const Graph g = dense_step(act, true);
+    EXPECT_EQ(count(g, "dot_bias_act"), 1);
+    EXPECT_EQ(count(g, "dot"), 2);  // the gradients to x and to w
+    EXPECT_EQ(count(g, "bias_act_grad"), 1);
+    EXPECT_EQ(source(g), "activation");
+  }
+}
+
+TEST(Simplify, LeavesAnActivationInTheProductWhereNobodyReadsTheArgument) {
+  EXPECT_EQ(source(dense_step(Activation::kGelu, false)), "dot_bias_act");
+  EXPECT_EQ(source(dense_step(Activation::kRelu, true)), "dot_bias_act");
+}
+
+TEST(Simplify, ComputesAConvolutionOnceWhoseActivationsGradientReadsTheArgument) {
+  Graph graph;
+  const Tensor x(&graph, graph.add_input({DType::kF32, {1, 5, 5, 2}}, Role::kFeed, "x"));
+  const Tensor w(&graph, graph.add_input({DType::kF32, {3, 3, 2, 4}}, Role::kFeed, "w"));
+  const Tensor y = conv_bias_act(x, w, Tensor(), Tensor(), Activation::kSilu, 0, {});
+  graph.results = {{y.id()}, {gradients(reduce_sum(square(y)), {w})[0].id()}};
+  const Graph g = simplify(graph);
+  EXPECT_EQ(count(g, "conv_bias_act"), 1);
+  EXPECT_EQ(count(g, "conv"), 0);
+  EXPECT_EQ(source(g), "activation");
+}
+
 }  // namespace
 }  // namespace tenon::op_testing

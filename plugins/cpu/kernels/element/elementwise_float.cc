@@ -1,5 +1,6 @@
 #include "kernels/element/elementwise.h"
 #include "kernels/vmath.h"
+#include "tenon/op/coverage.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -27,7 +28,7 @@ void binary_f32(const void* const* in, void* out, int64_t n, const LoopParams&) 
   }
 }
 
-const LoopRow kFloatRows[] = {
+constexpr LoopRow kFloatRows[] = {
     {"neg", unary_f32<[](f32x8 x) { return -x; }>},
     {"abs", unary_f32<[](f32x8 x) { return abs8(x); }>},
     {"floor", unary_f32<[](f32x8 x) { return vfloor(x); }>},
@@ -51,6 +52,10 @@ const LoopRow kFloatRows[] = {
     {"pow", binary_f32<[](f32x8 a, f32x8 b) { return vpow(a, b); }>},
     {"atan2", binary_f32<[](f32x8 a, f32x8 b) { return vatan2(a, b); }>},
 };
+
+#define TENON_CHECK(name, Name) static_assert(op::has_if_arithmetic(kFloatRows, #name), "no loop of f32 for " #name);
+TENON_FOR_EACH_OP(TENON_CHECK)
+#undef TENON_CHECK
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "kernels/element/elementwise.h"
+#include "tenon/op/coverage.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
@@ -31,7 +32,7 @@ Loop find(const LoopRow* rows, size_t n, std::string_view op) {
 }
 
 using D = double;
-const LoopRow kDouble[] = {
+constexpr LoopRow kDouble[] = {
     {"neg", unary<D, [](D x) { return -x; }>},
     {"abs", unary<D, [](D x) { return std::fabs(x); }>},
     {"floor", unary<D, [](D x) { return std::floor(x); }>},
@@ -55,6 +56,10 @@ const LoopRow kDouble[] = {
     {"pow", binary<D, [](D a, D b) { return std::pow(a, b); }>},
     {"atan2", binary<D, [](D a, D b) { return std::atan2(a, b); }>},
 };
+
+#define TENON_CHECK(name, Name) static_assert(op::has_if_arithmetic(kDouble, #name), "no loop of f64 for " #name);
+TENON_FOR_EACH_OP(TENON_CHECK)
+#undef TENON_CHECK
 
 // Integers wrap: arithmetic in the unsigned type.
 template <class T>
