@@ -25,7 +25,7 @@ struct Command {
   std::string (*details)() = nullptr;
 };
 
-extern const Command kDevices, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kSummarize, kGenerate, kAnswer,
+extern const Command kDevices, kData, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kSummarize, kGenerate, kAnswer,
     kScore, kInspect, kPreflight, kPlot, kBench;
 
 // --device, --threads, --seed, --json, --verbose, --help

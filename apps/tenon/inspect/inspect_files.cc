@@ -1,9 +1,9 @@
 // Records, checkpoints and the op set, looked into.
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "inspect/inspect.h"
+#include "survey/record_fields.h"
 #include "tenon/checkpoint.h"
 #include "tenon/example.h"
 #include "tenon/op_list.h"
@@ -12,51 +12,9 @@
 namespace tenon::runner {
 namespace {
 
-struct Field {
-  Feature::Kind kind = Feature::Kind::kNone;
-  int64_t records = 0;
-  size_t least = SIZE_MAX, most = 0;  // values in its list
-  std::string first;                  // the first value that was seen
-  int64_t low = INT64_MAX, high = INT64_MIN;
-};
-
-const char* kind_name(Feature::Kind kind) {
-  switch (kind) {
-    case Feature::Kind::kBytes:
-      return "bytes";
-    case Feature::Kind::kFloat:
-      return "float";
-    case Feature::Kind::kInt64:
-      return "int64";
-    case Feature::Kind::kNone:
-      break;
-  }
-  return "empty";
-}
-
-std::string shown(const Feature& f) {
-  if (f.size() == 0) return "";
-  if (f.kind() == Feature::Kind::kFloat) return format("%g", static_cast<double>(f.float32()));
-  if (f.kind() == Feature::Kind::kInt64) return std::to_string(f.int64());
-  const std::string_view bytes = f.bytes();
-  const bool text =
-      bytes.size() <= 60 && std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) { return c >= 32 && c < 127; });
-  return text ? "'" + std::string(bytes) + "'" : format("<%zu bytes>", bytes.size());
-}
-
-void note(const Feature& f, Field& field) {
-  if (field.records++ == 0) field.first = shown(f);
-  if (f.kind() != Feature::Kind::kNone) field.kind = f.kind();
-  field.least = std::min(field.least, f.size());
-  field.most = std::max(field.most, f.size());
-  if (f.kind() != Feature::Kind::kInt64 || f.size() != 1) return;
-  field.low = std::min(field.low, f.int64());
-  field.high = std::max(field.high, f.int64());
-}
-
 struct Survey {
   int64_t records = 0, bytes = 0, skipped = 0;
-  std::map<std::string, Field> fields;
+  RecordFields fields;
 };
 
 int64_t survey(const std::string& path, bool skip_corrupt, Survey& out) {
@@ -67,7 +25,7 @@ int64_t survey(const std::string& path, bool skip_corrupt, Survey& out) {
   for (; reader.next(&record).take(); ++n) {
     if (const Status s = example.parse(record); !s.ok())
       throw Error(Status(s.code(), path + ": record " + std::to_string(n) + ": " + s.message()));
-    for (const Example::Named& f : example.features()) note(f.feature, out.fields[std::string(f.name)]);
+    out.fields.add(example);
     out.bytes += static_cast<int64_t>(record.size());
   }
   out.records += n;
@@ -75,34 +33,18 @@ int64_t survey(const std::string& path, bool skip_corrupt, Survey& out) {
   return n;
 }
 
-std::string counts(const Field& f) {
-  return f.least == f.most ? std::to_string(f.most) : std::to_string(f.least) + " to " + std::to_string(f.most);
-}
-
 void print_survey(const Survey& s) {
   print("%s, %s%s\n", counted(s.records, "record").c_str(), bytes_text(static_cast<double>(s.bytes)).c_str(),
         s.skipped ? (", " + std::to_string(s.skipped) + " damaged").c_str() : "");
-  for (const auto& [name, f] : s.fields)
-    print("  %-28s %-6s x %-8s in %-10s first %s%s\n", name.c_str(), kind_name(f.kind), counts(f).c_str(),
-          with_commas(f.records).c_str(), f.first.c_str(),
-          f.low <= f.high ? format(", %ld to %ld", static_cast<long>(f.low), static_cast<long>(f.high)).c_str() : "");
+  s.fields.print();
 }
 
 std::string json_of(const Survey& s) {
-  std::string fields;
-  for (const auto& [name, f] : s.fields)
-    fields += (fields.empty() ? "" : ", ") + Json()
-                                                 .add("name", name)
-                                                 .add("kind", kind_name(f.kind))
-                                                 .add("records", f.records)
-                                                 .add("least", static_cast<int64_t>(f.least))
-                                                 .add("most", static_cast<int64_t>(f.most))
-                                                 .str();
   return Json("result")
       .add("records", s.records)
       .add("bytes", s.bytes)
       .add("damaged", s.skipped)
-      .raw("fields", json_list(fields))
+      .raw("fields", s.fields.json())
       .str();
 }
 

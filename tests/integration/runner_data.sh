@@ -1,0 +1,71 @@
+#!/bin/bash
+# What is in a data set: records, folders of images, tables, text, and what is damaged in them.
+#   runner_data.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+field() { grep -q -- "$1" "$work/out" || complain "expected '$1', found: $(cat "$work/out")"; }
+
+make_idx "$work/idx" 60 20
+"$tenon" convert idx --input "$work/idx" --output "$work/data" >/dev/null || exit 1
+
+echo '# records by split'
+expect 0 '' "$tenon" data "$work/data"
+field '^train: 60 records, '
+field '^validation: 20 records, '
+field '^  image/class/label  *int64  x 1 '
+field '^  images: 60 [A-Z]*, 8x8$'
+field '^  4 classes$'
+expect 0 '' "$tenon" data "$work/data" --json
+[ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"
+field '"event": "set", "name": "train", "kind": "records", "files": [0-9]*, "examples": 60, '
+field '"event": "result", "sets": 2, "examples": 80, "damaged": 0}'
+"$tenon" data "$work/data" --json | sed -n 's/.*"classes": \[\([^]]*\)\].*/\1/p' | grep -o '"examples": [0-9]*' |
+  awk '{ sum += $2 } END { exit sum != 80 }' || complain 'the classes of both do not add up to 80 examples'
+
+echo '# a record whose bytes changed, and a file that ends early'
+first=$(ls "$work/data"/train-* | head -n 1)
+cp "$first" "$work/damaged"
+printf 'x' | dd of="$work/damaged" bs=1 seek=100 conv=notrunc 2>/dev/null
+expect 0 '' "$tenon" data "$work/damaged" --json
+field '"damaged": 1'
+field 'checksum'
+head -c 5000 "$first" >"$work/short"
+expect 0 '' "$tenon" data "$work/short"
+field '^  1 damaged$'
+
+echo '# folders of images, one of them a PDF'
+"$tenon" convert idx --input "$work/idx" --output "$work/data" >/dev/null
+mkdir -p "$work/folders/cat" "$work/folders/dog"
+png() { perl -MCompress::Zlib -e '
+  sub chunk { my ($t, $d) = @_; pack("N", length $d) . $t . $d . pack("N", crc32($t . $d)) } binmode STDOUT;
+  print "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("NNC5", $ARGV[0], 8, 8, 2, 0, 0, 0)),
+    chunk("IDAT", compress(("\0" . "\x55" x (3 * $ARGV[0])) x 8)), chunk("IEND", "")' "$1"; }
+for i in 1 2 3; do png 8 >"$work/folders/cat/$i.png"; done
+png 12 >"$work/folders/dog/1.png"
+echo '%PDF-1.4' >"$work/folders/dog/2.pdf"
+expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.png"
+field '^images: 4 images, '
+field '^  images: 4 PNG, 8x8 to 12x8$'
+field '^    cat  *3  *75.0 %'
+field 'dog/2.pdf: is no JPEG, PNG or WebP image$'
+[ "$(head -c 4 "$work/sheet.png" | tail -c 3)" = PNG ] || complain 'the contact sheet is no PNG'
+
+echo '# a table, and text'
+printf 'age,name\n3,ann\n5,bob\n' >"$work/t.csv"
+expect 0 '' "$tenon" data "$work/t.csv"
+field '^  age  *numbers, 3 to 5, mean 4$'
+field '^  name  *text$'
+printf 'one line\nand another\n' >"$work/t.txt"
+expect 0 '' "$tenon" data "$work/t.txt"
+field '^t.txt: 2 lines, '
+field 'the longest line has 11 bytes'
+
+echo '# mistakes'
+expect 1 "no file or directory '$work/nowhere'" "$tenon" data "$work/nowhere"
+mkdir "$work/empty"
+expect 1 "'$work/empty' has no data that Tenon knows" "$tenon" data "$work/empty"
+expect 2 '--count needs --output F.png' "$tenon" data "$work/data" --count 3
+expect 2 "--output is 'x.gif'" "$tenon" data "$work/data" --output x.gif
+expect 1 'the data have no images' "$tenon" data "$work/t.txt" --output "$work/none.png"
+printf 'age\n3\nx\n' >"$work/bad.csv"
+expect 1 'bad.csv' "$tenon" data "$work/bad.csv"
+finish
