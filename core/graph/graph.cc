@@ -68,6 +68,11 @@ int variable_index(std::string_view who, const Tensor& x) {
        ", ", x.type().str(), ", is no variable; expected one of a layer, or of variable()");
 }
 
+const Type& Tensor::type() const {
+  if (!graph_) fail("what is used is ", absence());
+  return graph()->type(id_);
+}
+
 // gradients() leaves what there is none by.
 std::string Tensor::absence() const {
   const Graph* graph = graph_being_built();

@@ -274,11 +274,6 @@ Tensor emit1(std::string_view op, const Tensors& operands, Attrs attrs, std::str
   return emit_all(op, operands, std::move(attrs), name)[0];
 }
 
-const Type& Tensor::type() const {
-  if (!graph_) fail("what is used is ", absence());
-  return graph()->type(id_);
-}
-
 namespace {
 
 Status verify_nodes(const Graph& graph) {

@@ -39,7 +39,7 @@ void print_classes(const DataSet& set, const SetSurvey& s) {
 }
 
 void print_columns(const SetSurvey& s) {
-  for (const Column& c : s.columns) {
+  for (const SurveyedColumn& c : s.columns) {
     if (c.numbers)
       print("  %-28s numbers, %g to %g, mean %g\n", c.name.c_str(), c.least, c.most,
             c.sum / static_cast<double>(s.examples));
@@ -91,7 +91,7 @@ void print_set_json(const DataSet& set, const SetSurvey& s) {
   for (const auto& [label, count] : s.classes)
     join(&classes, Json().add("label", label).add("name", class_name(set, label)).add("examples", count).str());
   for (const std::string& line : s.damaged) join(&damaged, Json().add("message", line).str());
-  for (const Column& c : s.columns) {
+  for (const SurveyedColumn& c : s.columns) {
     Json column;
     column.add("name", c.name).add("numbers", c.numbers);
     if (c.numbers)

@@ -24,10 +24,13 @@ std::string beginning_of(const fs::path& path) {
 
 bool is_image(const fs::path& path) { return !image_format_of(beginning_of(path)).empty(); }
 
+// One record of it is whole.
 bool is_records(const fs::path& path) {
-  Result<RecordReader> reader = RecordReader::open(path.string());
+  Result<RecordReader> reader = RecordReader::open(path.string(), {.skip_corrupt = true});
   std::string_view record;
-  return reader.ok() && reader->next(&record).ok();
+  if (!reader.ok()) return false;
+  const Result<bool> more = reader->next(&record);
+  return more.ok() && *more;
 }
 
 // "train" of "train-00003-of-00010"; empty: the name is no shard's.
@@ -98,7 +101,9 @@ std::vector<DataSet> sets_in(const fs::path& directory) {
         .first->second.files.push_back(path.string());
   }
   std::vector<DataSet> out;
-  for (auto& [name, set] : splits) out.push_back(std::move(set));
+  for (auto& [name, set] : splits)  // files of checkpoints are named so too
+    if (std::any_of(set.files.begin(), set.files.end(), [](const std::string& f) { return is_records(f); }))
+      out.push_back(std::move(set));
   if (!out.empty()) return out;
   if (DataSet folders = set_of_folders(entries); !folders.files.empty()) return {std::move(folders)};
   DataSet images{"images", SetKind::kImages};

@@ -196,7 +196,7 @@ SetSurvey survey_table(const DataSet& set) {
   for (const Element& row : Dataset::from_csv(set.files, options)) {
     if (out.examples++ == 0)
       for (const auto& [name, value] : row) out.columns.push_back({name, value.shape().rank() == 0});
-    for (Column& column : out.columns) {
+    for (SurveyedColumn& column : out.columns) {
       if (!column.numbers) continue;
       const double value = row.at(column.name).item();
       column.least = out.examples == 1 ? value : std::min(column.least, value);

@@ -20,7 +20,7 @@ struct ImageSizes {
   void add(const std::string& format, int width, int height);
 };
 
-struct Column {
+struct SurveyedColumn {
   std::string name;
   bool numbers = true;
   double least = 0, most = 0, sum = 0;
@@ -33,7 +33,7 @@ struct SetSurvey {
   std::map<int64_t, int64_t> classes = {};  // how many examples each has
   ImageSizes images = {};
   RecordFields fields = {};          // of records
-  std::vector<Column> columns = {};  // of a table
+  std::vector<SurveyedColumn> columns = {};  // of a table
   int64_t longest_line = 0;          // bytes, of text
 };
 
