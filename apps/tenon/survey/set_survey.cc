@@ -18,6 +18,12 @@ constexpr int64_t kNoLabel = -1;
 
 std::string base_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
+// "record 7" of "train-00000-of-00001: record 7", "7.png" of a file.
+std::string short_name(const std::string& where) {
+  const size_t record = where.rfind(": ");
+  return record == std::string::npos ? base_name(where) : where.substr(record + 2);
+}
+
 // ---- what goes through the chain: "data" a record or the bytes of a file, "where", "label", and "damage" where it was found damaged ----
 
 Element to_look_at(std::string_view data, const std::string& where, int64_t label, const std::string& damage = {}) {
@@ -159,7 +165,7 @@ class Tally {
     if (size == element.end()) return;
     const std::vector<int32_t> sides = size->second.to<int32_t>();
     out_.images.add(std::string(text_of(element.at("format"))), sides[0], sides[1]);
-    if (std::ssize(*first_) < shown_) show(data, base_name(where), label);
+    if (std::ssize(*first_) < shown_) show(data, short_name(where), label);
   }
   SetSurvey take() { return std::move(out_); }
 
