@@ -11,9 +11,16 @@ namespace {
 #if defined(__x86_64__) && defined(__GNUC__)
 #ifdef __clang__  // has no optimize, and vectorises at -O2
 #define TENON_AVX2 [[gnu::target("avx2,fma")]]
+#define TENON_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")]]
 #else
 #define TENON_AVX2 [[gnu::target("avx2,fma"), gnu::optimize("O3")]]
+#define TENON_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"), gnu::optimize("O3")]]
 #endif
+bool has_avx512() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  return has;
+}
 bool has_avx2() {
   static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has;
@@ -145,6 +152,12 @@ TENON_AVX2 void resize_rows_avx2(const PixelView& image, Scratch& s, int height,
 }
 
 template <int C>
+TENON_AVX512 void resize_rows_avx512(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                                     float* out, double* sums) {
+  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
+}
+
+template <int C>
 void resize_rows_any(const PixelView& image, Scratch& s, int height, int width, float scale, float offset, float* out,
                      double* sums) {
   resize_rows<C>(image, s, height, width, scale, offset, out, sums);
@@ -158,7 +171,7 @@ void resize(const PixelView& image, const ResizeWindow& w, float scale, float of
   const size_t values = static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * C;
   if (s.row.size() < values + 1) s.row.resize(values + 1);
   s.columns.to_offsets(C);
-  const auto run = has_avx2() ? resize_rows_avx2<C> : resize_rows_any<C>;
+  const auto run = has_avx512() ? resize_rows_avx512<C> : has_avx2() ? resize_rows_avx2<C> : resize_rows_any<C>;
   run(image, s, w.height, w.width, scale, offset, out, sums);
 }
 

@@ -12,6 +12,8 @@
 
 #include <jerror.h>
 
+#define TENON_INLINE [[gnu::always_inline]] inline
+
 namespace tenon {
 namespace {
 
@@ -32,14 +34,14 @@ struct Code {
   uint8_t symbol;
 };
 
-// One or two numbers that the next bits have as a whole, with their codes. In memory it is a word of bytes that are read by
-// shifts: length, advance, first, second, value of the second (2), of the first (2).
+// Up to two numbers that the next bits have as a whole, with their codes, and the end of the block where it follows. In memory it
+// is a word of bytes that are read by shifts: length, advance, first, second, value of the second (2), of the first (2).
 //   length   bits of all
-//   advance  coefficients of all; kNoPair: the bits have no whole number
+//   advance  coefficients of all, and kEnd where the block ends; kNothing: no number is there as a whole
 //   first    where the first number is, from the next coefficient
-//   second   where the second is, from the first; of one number alone 0 is written behind it
+//   second   where the second is, from the first; what is not there is a 0 that is written where nothing is yet
 using Pair = uint64_t;
-constexpr uint64_t kNoPair = 127;
+constexpr unsigned kEnd = 64, kNothing = 127;
 
 struct Table {
   Pair pairs[1 << kPairLookup];  // of AC tables
@@ -62,24 +64,41 @@ struct Number {
   int run = 0;
   int value = 0;
 };
+uint32_t front_of(uint32_t bits, int count) {
+  return count >= kCodeLookup ? bits >> (count - kCodeLookup) : bits << (kCodeLookup - count);
+}
 Number number_in(const Table& table, uint32_t bits, int count) {
-  const uint32_t front = count >= kCodeLookup ? bits >> (count - kCodeLookup) : bits << (kCodeLookup - count);
-  const Code code = table.codes[front];
+  const Code code = table.codes[front_of(bits, count)];
   const int size = code.symbol & 15, length = code.length + size;
   if (code.length == 0 || size == 0 || length > count) return {};
   return {length, code.symbol >> 4, extended(bits >> (count - length) & ((1u << size) - 1), size)};
 }
 
+// Bits of the block's end at the front of `count` bits; 0: it is not there.
+int end_in(const Table& table, uint32_t bits, int count) {
+  const Code code = table.codes[front_of(bits, count)];
+  return code.symbol == 0 && code.length <= count ? code.length : 0;
+}
+
 Pair pair_in(const Table& table, uint32_t bits) {
-  const Number first = number_in(table, bits, kPairLookup);
-  if (first.length == 0) return kNoPair << 8;
-  const int rest = kPairLookup - first.length;
-  const Number second = number_in(table, bits & ((1u << rest) - 1), rest);
-  const int both = second.length > 0;
-  return static_cast<Pair>(first.length + second.length) |
-         static_cast<Pair>(first.run + 1 + both * (second.run + 1)) << 8 | static_cast<Pair>(first.run) << 16 |
-         static_cast<Pair>(second.run + 1) << 24 | static_cast<Pair>(static_cast<uint16_t>(second.value)) << 32 |
-         static_cast<Pair>(static_cast<uint16_t>(first.value)) << 48;
+  Number numbers[2];
+  int rest = kPairLookup;
+  unsigned advance = 0;
+  for (Number& number : numbers) {
+    number = number_in(table, bits, rest);
+    if (number.length == 0) break;
+    rest -= number.length;
+    bits &= (1u << rest) - 1;
+    advance += static_cast<unsigned>(number.run) + 1;
+  }
+  const int end = end_in(table, bits, rest);
+  rest -= end;
+  if (end > 0) advance += kEnd;
+  if (advance == 0) advance = kNothing;
+  return static_cast<Pair>(kPairLookup - rest) | static_cast<Pair>(advance) << 8 |
+         static_cast<Pair>(numbers[0].run) << 16 | static_cast<Pair>(numbers[1].run + 1) << 24 |
+         static_cast<Pair>(static_cast<uint16_t>(numbers[1].value)) << 32 |
+         static_cast<Pair>(static_cast<uint16_t>(numbers[0].value)) << 48;
 }
 
 // `from` was checked by libjpeg when the decompression was started.
@@ -153,7 +172,7 @@ class JpegHuffman {
 namespace {
 
 // The largest number of bits of a code and its number is 32.
-uint8_t read_symbol(Bits& bits, const Table& table) {
+TENON_INLINE uint8_t read_symbol(Bits& bits, const Table& table) {
   bits.fill();
   const Code code = table.codes[bits.front(kCodeLookup)];
   bits.drop(code.length);
@@ -177,26 +196,36 @@ int read_dc(Bits& bits, const Table& table) {
   return size > 0 ? read_number(bits, size) : 0;
 }
 
+unsigned advance_of(Pair pair) { return static_cast<uint8_t>(pair >> 8); }
+
+// The second one first: it may be a 0 where the first belongs.
+TENON_INLINE void put_pair(Pair pair, JCOEF* block, unsigned k) {
+  const unsigned first = k + static_cast<uint8_t>(pair >> 16), second = first + static_cast<uint8_t>(pair >> 24);
+  block[kZigzag[second]] = static_cast<JCOEF>(pair >> 32);
+  block[kZigzag[first]] = static_cast<JCOEF>(static_cast<int64_t>(pair) >> 48);
+}
+
 // Coefficients 1 to 63.
 template <bool kWanted>
-[[gnu::always_inline]] inline void read_ac(Bits& bits, const Table& table, JCOEF* block) {
+TENON_INLINE void read_ac(Bits& bits, const Table& table, JCOEF* block) {
   constexpr int kAtOnce = 56 / kPairLookup;
   for (unsigned k = 1; k < DCTSIZE2;) {
     bits.fill();
     int left = kAtOnce;
+    Pair pair = 0;
     for (; left > 0; --left) {
-      const Pair pair = table.pairs[bits.bits >> (64 - kPairLookup)];
-      const unsigned behind = k + static_cast<uint8_t>(pair >> 8);
-      if (behind >= DCTSIZE2) break;
-      const unsigned first = k + static_cast<uint8_t>(pair >> 16), second = first + static_cast<uint8_t>(pair >> 24);
-      if constexpr (kWanted) {
-        block[kZigzag[first]] = static_cast<JCOEF>(static_cast<int64_t>(pair) >> 48);
-        block[kZigzag[second]] = static_cast<JCOEF>(pair >> 32);
-      }
+      pair = table.pairs[bits.front(kPairLookup)];
+      if (k + advance_of(pair) >= DCTSIZE2) break;
+      if constexpr (kWanted) put_pair(pair, block, k);
       bits.drop(static_cast<int>(pair & 63));
-      k = behind;
+      k += advance_of(pair);
     }
     if (left == 0) continue;
+    // Coefficient 63 is not followed by an end.
+    if (advance_of(pair) >= kEnd && k + (advance_of(pair) - kEnd) < DCTSIZE2) {
+      if constexpr (kWanted) put_pair(pair, block, k);
+      return bits.drop(static_cast<int>(pair & 63));
+    }
     const uint8_t symbol = read_symbol(bits, table);
     k += symbol >> 4;
     if ((symbol & 15) == 0) {
@@ -309,3 +338,5 @@ void use_huffman(jpeg_decompress_struct& jpeg, JpegHuffman& h) {
 }
 
 }  // namespace tenon
+
+#undef TENON_INLINE
