@@ -12,7 +12,7 @@
 
 #include <jerror.h>
 
-#define TENON_INLINE [[gnu::always_inline]] inline
+#include "data/image/wide.h"
 
 namespace tenon {
 namespace {
@@ -338,5 +338,3 @@ void use_huffman(jpeg_decompress_struct& jpeg, JpegHuffman& h) {
 }
 
 }  // namespace tenon
-
-#undef TENON_INLINE

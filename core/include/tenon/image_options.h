@@ -1,10 +1,14 @@
-// How images come from files: what Dataset::images and the maps of image_maps.h share.
+// How images come from files and get another size: what ops, Dataset::images and the maps of image_maps.h share.
 #pragma once
 
 #include <array>
 #include <cstdint>
 
 namespace tenon {
+
+// The numbers of these two are those of the C ABI.
+enum class ResizeMethod : int { kNearest, kBilinear };
+enum class FillMode : int { kConstant, kNearest, kReflect, kWrap };
 
 // What becomes of an image's transparency.
 enum class Alpha : uint8_t {
