@@ -15,7 +15,7 @@ packages_of() {
       # tools
       echo g++ make cmake ninja-build binutils file
       # images, checkpoints and records
-      echo libjpeg-dev libpng-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
+      echo libjpeg-dev libpng-dev libwebp-dev zlib1g-dev libprotobuf-dev protobuf-compiler libsnappy-dev
       # text: Unicode's tables, translation memories
       echo libutf8proc-dev libexpat1-dev
       # machine files of the TPU emulator

@@ -23,7 +23,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_TENON_PACKAGE_NAME tenon)
 # What a program that links libtenon.a needs beside it.
 set(CPACK_DEBIAN_TENON_PACKAGE_RECOMMENDS
-  "libjpeg-dev, libpng-dev, zlib1g-dev, libexpat1-dev, libutf8proc-dev, libprotobuf-dev, libsnappy-dev")
+  "libjpeg-dev, libpng-dev, libwebp-dev, zlib1g-dev, libexpat1-dev, libutf8proc-dev, libprotobuf-dev, libsnappy-dev")
 set(CPACK_DEBIAN_SDK_PACKAGE_NAME tenon-sdk)
 set(CPACK_DEBIAN_SDK_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_SDK_PACKAGE_RECOMMENDS "g++, cmake, pkg-config")

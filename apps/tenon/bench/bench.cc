@@ -1,5 +1,5 @@
 // tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h, bench
-// fit: bench_fit.h, bench decode: bench_decode.h, exchange: bench_exchange.h.
+// fit: bench_fit.h, bench decode: bench_decode.h, exchange: bench_exchange.h, input: bench_input.h.
 #include <unistd.h>
 
 #include <ctime>
@@ -13,6 +13,7 @@
 #include "bench/bench_decode.h"
 #include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
+#include "bench/bench_input.h"
 #include "bench/bench_op.h"
 #include "bench/machine_limits.h"
 #include "command.h"
@@ -32,6 +33,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "fit") return declare_bench_fit(flags);
   if (!words.empty() && words[0] == "decode") return declare_bench_decode(flags);
   if (!words.empty() && words[0] == "exchange") return declare_bench_exchange(flags);
+  if (!words.empty() && words[0] == "input") return declare_bench_input(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -182,10 +184,14 @@ class Bench {
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, decode PARAM_SET, op OP or exchange");
-  only_word({words[0]}, "benchmark", {"step", "fit", "decode", "op", "exchange"});
+  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, input CASE, decode PARAM_SET, op OP or exchange");
+  only_word({words[0]}, "benchmark", {"step", "fit", "input", "decode", "op", "exchange"});
   if (words[0] == "exchange") return expect_words(words, 1, 1, "no argument"), run_bench_exchange(flags);
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
+  if (words[0] == "input") {
+    const std::vector<std::string> which(words.begin() + 1, words.end());
+    return run_bench_input(which.empty() ? bench_input_names()[0] : only_word(which, "case", bench_input_names()), flags);
+  }
   if (words[0] == "fit")
     return run_bench_fit(only_word({words.begin() + 1, words.end()}, "case", bench_fit_names()), flags);
   if (words[0] == "decode")
@@ -199,13 +205,13 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kBench{
     .name = "bench",
-    .arguments = "step CASE|fit CASE|decode PARAM_SET|op OP|exchange [FLAGS]",
+    .arguments = "step CASE|fit CASE|input [CASE]|decode PARAM_SET|op OP|exchange [FLAGS]",
     .summary =
-        "Times whole steps of training, or of prediction, what fit() adds to them, the writing of text, one op over "
-        "many shapes, or sums over several processes",
+        "Times whole steps of training, or of prediction, what fit() adds to them, the input, the writing of "
+        "text, one op over many shapes, or sums over several processes",
     .declare = declare_bench,
     .run = run_bench,
-    .details = [] { return list_of_cases() + list_of_ops() + list_of_fits(); },
+    .details = [] { return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs(); },
 };
 
 }  // namespace tenon::runner

@@ -115,7 +115,7 @@ Tensors gru_loss(Tensor dy, const Sizes& s, Operands& more) {
 Optimizer still() { return SGD(0.0); }
 
 const char* const kConv = "NxHxWxCxKxO[xSTRIDE[xGROUPS]]";
-const char* const kImages =
+const char* const kImageWords =
     "16x56x56x64x3x64,16x28x28x128x3x128,16x14x14x256x3x256,16x56x56x64x1x256,128x32x32x16x3x16,"
     "16x56x56x128x3x128x1x32,16x56x56x128x3x128x1x128,16x56x56x128x3x128x2x128,16x14x14x512x5x512x1x512";
 const char* const kDots = "64x64x64,256x256x256,1024x1024x1024,2048x512x512,2048x512x8000,32x4096x4096";
@@ -125,9 +125,9 @@ const char* const kUnrolled = "64x32x128x128,32x128x256x256,16x64x512x512";
 
 const OpCase kProducts[] = {
     {"dot", "MxKxN[xBATCH]", {1}, factors, dot_of, kDots},
-    {"conv", kConv, {1, 1}, image, conv_of, kImages, wrong_groups},
-    {"conv_grad_input", kConv, {1, 1}, filtered, conv_grad_input_of, kImages, wrong_groups},
-    {"conv_grad_filter", kConv, {1, 1}, image, conv_grad_filter_of, kImages, wrong_groups},
+    {"conv", kConv, {1, 1}, image, conv_of, kImageWords, wrong_groups},
+    {"conv_grad_input", kConv, {1, 1}, filtered, conv_grad_input_of, kImageWords, wrong_groups},
+    {"conv_grad_filter", kConv, {1, 1}, image, conv_grad_filter_of, kImageWords, wrong_groups},
     {"attention", kAttention, {0, 0}, queries, attention_of, kHeads, wrong_attention_rate},
     {"attention_grad", kAttention, {0, 0}, queries, attention_grad_of, kHeads, wrong_attention_rate},
     {"lstm", "BxTxIxU", {}, steps, lstm_of, kUnrolled},

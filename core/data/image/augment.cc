@@ -1,28 +1,17 @@
 #include "data/image/augment.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
+#include <type_traits>
 #include <vector>
+
+#include "data/image/smooth_resize.h"
+#include "data/image/wide.h"
 
 namespace tenon {
 namespace {
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#ifdef __clang__  // has no optimize, and vectorises at -O2
-#define TENON_AVX2 [[gnu::target("avx2,fma")]]
-#else
-#define TENON_AVX2 [[gnu::target("avx2,fma"), gnu::optimize("O3")]]
-#endif
-bool has_avx2() {
-  static const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  return has;
-}
-#else
-#define TENON_AVX2
-bool has_avx2() { return false; }
-#endif
-#define TENON_INLINE [[gnu::always_inline]] inline
 
 using Float4 = float __attribute__((vector_size(16)));
 
@@ -33,15 +22,19 @@ TENON_INLINE Float4 load4(const float* from) {
 }
 
 struct Place {
-  int lower;
-  float weight;  // of the pixel after it
+  int lower, upper;
+  float weight;  // of the upper one
 };
 
-// Legacy sampling in f32, as TensorFlow computes it.
-TENON_INLINE Place place_of(int in, float step, int i) {
+// In f32, as TensorFlow computes it.
+TENON_INLINE Place place_of(int in, float step, int i, ResizeKind kind) {
+  if (kind == ResizeKind::kHalfPixel) {
+    const float at = (static_cast<float>(i) + 0.5f) * step - 0.5f, whole = std::floor(at);
+    return {std::clamp(static_cast<int>(whole), 0, in - 1), std::clamp(static_cast<int>(whole) + 1, 0, in - 1), at - whole};
+  }
   const float at = static_cast<float>(i) * step;
   const int lower = std::min(static_cast<int>(at), in - 1);
-  return {lower, at - static_cast<float>(lower)};
+  return {lower, std::min(lower + 1, in - 1), at - static_cast<float>(lower)};
 }
 
 float step_of(int in, int grid) { return static_cast<float>(in) / static_cast<float>(grid); }
@@ -52,19 +45,19 @@ struct Axis {
   std::vector<float> weight;
   AxisRange range;
 
-  void set(int in, int grid, int first, int count, bool reverse) {
+  void set(int in, int grid, int first, int count, bool reverse, ResizeKind kind) {
     lower.resize(static_cast<size_t>(count));
     upper.resize(lower.size());
     weight.resize(lower.size());
     const float step = step_of(in, grid);
     for (int i = 0; i < count; ++i) {
-      const Place place = place_of(in, step, first + i);
+      const Place place = place_of(in, step, first + i, kind);
       const size_t o = static_cast<size_t>(reverse ? count - 1 - i : i);
       lower[o] = place.lower;
-      upper[o] = std::min(place.lower + 1, in - 1);
+      upper[o] = place.upper;
       weight[o] = place.weight;
     }
-    range = touched(in, grid, first, count);
+    range = touched(in, grid, first, count, kind);
   }
 
   // From input pixels to offsets of values in a row that begins at range.begin.
@@ -80,15 +73,17 @@ struct Scratch {
 };
 
 // out[n] = (a + (b - a) * weight) * scale + offset
-TENON_INLINE void blend_rows(const uint8_t* a, const uint8_t* b, float weight, float scale, float offset, int n,
+template <class T>
+TENON_INLINE void blend_rows(const T* a, const T* b, float weight, float scale, float offset, int n,
                              float* __restrict out) {
   const float wb = weight * scale, wa = scale - wb;
   for (int i = 0; i < n; ++i) out[i] = static_cast<float>(a[i]) * wa + (static_cast<float>(b[i]) * wb + offset);
 }
 
-// in: a row of pixels of 3 values and one value more, out: [count, 3]. Four values at a time; the fourth is
+// in: a row of pixels of C values, 3 or 4, and one value more, out: [count, C]. Four values at a time; of three the fourth is
 // overwritten by the next pixel, so the last pixel goes value by value. Returns the sums of the channels.
-TENON_INLINE Float4 blend_columns3(const float* in, const Axis& columns, int count, float* out) {
+template <int C>
+TENON_INLINE Float4 blend_columns(const float* in, const Axis& columns, int count, float* out) {
   const int* lower = columns.lower.data();
   const int* upper = columns.upper.data();
   const float* weight = columns.weight.data();
@@ -100,10 +95,10 @@ TENON_INLINE Float4 blend_columns3(const float* in, const Axis& columns, int cou
   for (int x = 0; x + 1 < count; ++x) {
     const Float4 value = blend(x);
     sum += value;
-    std::memcpy(out + 3 * x, &value, sizeof value);
+    std::memcpy(out + C * x, &value, sizeof value);
   }
   const Float4 last = blend(count - 1);
-  for (int c = 0; c < 3; ++c) out[3 * (count - 1) + c] = last[c];
+  for (int c = 0; c < C; ++c) out[C * (count - 1) + c] = last[c];
   return sum + last;
 }
 
@@ -118,69 +113,78 @@ TENON_INLINE float blend_columns1(const float* in, const Axis& columns, int coun
 }
 
 // out: [height, width, C]; sums: C.
-template <int C>
+template <int C, class T>
 TENON_INLINE void resize_rows(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
                               float* out, double* sums) {
   const int n = (s.columns.range.end - s.columns.range.begin) * C;
   const size_t stride = static_cast<size_t>(image.stored) * C;
-  const uint8_t* first = image.data + static_cast<size_t>(s.columns.range.begin - image.x) * C;
+  const T* first = static_cast<const T*>(image.data) + static_cast<size_t>(s.columns.range.begin - image.x) * C;
   for (int y = 0; y < height; ++y, out += width * C) {
     const size_t i = static_cast<size_t>(y);
-    const uint8_t* row = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
-    const uint8_t* next = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
+    const T* row = first + static_cast<size_t>(s.rows.lower[i] - image.y) * stride;
+    const T* next = first + static_cast<size_t>(s.rows.upper[i] - image.y) * stride;
     blend_rows(row, next, s.rows.weight[i], scale, offset, n, s.row.data());
-    if constexpr (C == 3) {
-      const Float4 sum = blend_columns3(s.row.data(), s.columns, width, out);
-      for (int c = 0; c < 3; ++c) sums[c] += sum[c];
+    if constexpr (C >= 3) {
+      const Float4 sum = blend_columns<C>(s.row.data(), s.columns, width, out);
+      for (int c = 0; c < C; ++c) sums[c] += sum[c];
     } else {
       sums[0] += blend_columns1(s.row.data(), s.columns, width, out);
     }
   }
 }
 
-template <int C>
+template <int C, class T>
 TENON_AVX2 void resize_rows_avx2(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
                                  float* out, double* sums) {
-  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
+  resize_rows<C, T>(image, s, height, width, scale, offset, out, sums);
 }
 
-template <int C>
+template <int C, class T>
+TENON_AVX512 void resize_rows_avx512(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
+                                     float* out, double* sums) {
+  resize_rows<C, T>(image, s, height, width, scale, offset, out, sums);
+}
+
+template <int C, class T>
 void resize_rows_any(const PixelView& image, Scratch& s, int height, int width, float scale, float offset, float* out,
                      double* sums) {
-  resize_rows<C>(image, s, height, width, scale, offset, out, sums);
+  resize_rows<C, T>(image, s, height, width, scale, offset, out, sums);
 }
 
-template <int C>
+template <int C, class T>
 void resize(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
   thread_local Scratch s;
-  s.rows.set(image.height, w.grid_height, w.top, w.height, false);
-  s.columns.set(image.width, w.grid_width, w.left, w.width, w.flip);
+  s.rows.set(image.height, w.grid_height, w.top, w.height, w.flip_rows, w.kind);
+  s.columns.set(image.width, w.grid_width, w.left, w.width, w.flip, w.kind);
   const size_t values = static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * C;
   if (s.row.size() < values + 1) s.row.resize(values + 1);
   s.columns.to_offsets(C);
-  const auto run = has_avx2() ? resize_rows_avx2<C> : resize_rows_any<C>;
+  const auto run = has_avx512() ? resize_rows_avx512<C, T> : has_avx2() ? resize_rows_avx2<C, T> : resize_rows_any<C, T>;
   run(image, s, w.height, w.width, scale, offset, out, sums);
 }
 
-TENON_INLINE void scale_bytes(const uint8_t* in, int n, float scale, float offset, float* __restrict out) {
+template <class T>
+TENON_INLINE void scale_pixels(const T* in, int n, float scale, float offset, float* __restrict out) {
   for (int i = 0; i < n; ++i) out[i] = static_cast<float>(in[i]) * scale + offset;
 }
-TENON_AVX2 void scale_bytes_avx2(const uint8_t* in, int n, float scale, float offset, float* out) {
-  scale_bytes(in, n, scale, offset, out);
+template <class T>
+TENON_AVX2 void scale_pixels_avx2(const T* in, int n, float scale, float offset, float* out) {
+  scale_pixels(in, n, scale, offset, out);
 }
-void scale_bytes_any(const uint8_t* in, int n, float scale, float offset, float* out) {
-  scale_bytes(in, n, scale, offset, out);
+template <class T>
+void scale_pixels_any(const T* in, int n, float scale, float offset, float* out) {
+  scale_pixels(in, n, scale, offset, out);
 }
 
 // The grid is the image itself: a window of it, without arithmetic between pixels.
-template <int C>
+template <int C, class T>
 void copy_window(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, double* sums) {
-  const auto convert = has_avx2() ? scale_bytes_avx2 : scale_bytes_any;
+  const auto convert = has_avx2() ? scale_pixels_avx2<T> : scale_pixels_any<T>;
   const size_t stride = static_cast<size_t>(image.stored) * C;
-  const uint8_t* row =
-      image.data + static_cast<size_t>(w.top - image.y) * stride + static_cast<size_t>(w.left - image.x) * C;
-  uint64_t totals[3] = {0, 0, 0};
-  for (int y = 0; y < w.height; ++y, out += w.width * C, row += stride) {
+  const T* const first = static_cast<const T*>(image.data) + static_cast<size_t>(w.left - image.x) * C;
+  std::conditional_t<std::is_integral_v<T>, uint64_t, double> totals[C] = {};
+  for (int y = 0; y < w.height; ++y, out += w.width * C) {
+    const T* row = first + static_cast<size_t>(w.top + (w.flip_rows ? w.height - 1 - y : y) - image.y) * stride;
     for (int x = 0; sums && x < w.width; ++x)
       for (int c = 0; c < C; ++c) totals[c] += row[x * C + c];
     if (!w.flip) {
@@ -194,15 +198,21 @@ void copy_window(const PixelView& image, const ResizeWindow& w, float scale, flo
   for (int c = 0; sums && c < C; ++c) sums[c] = static_cast<double>(totals[c]) * scale + count * offset;
 }
 
-template <int C>
+template <int C, class T>
 void window_of(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, float* means) {
-  double sums[3] = {0, 0, 0};
+  double sums[4] = {0, 0, 0, 0};
   if (w.grid_height == image.height && w.grid_width == image.width)
-    copy_window<C>(image, w, scale, offset, out, means ? sums : nullptr);
+    copy_window<C, T>(image, w, scale, offset, out, means ? sums : nullptr);
   else
-    resize<C>(image, w, scale, offset, out, sums);
+    resize<C, T>(image, w, scale, offset, out, sums);
   for (int c = 0; means && c < C; ++c)
     means[c] = static_cast<float>(sums[c] / (static_cast<double>(w.height) * w.width));
+}
+
+template <class T>
+void window_of(const PixelView& image, const ResizeWindow& w, float scale, float offset, float* out, float* means) {
+  const auto run = image.channels == 1 ? window_of<1, T> : image.channels == 3 ? window_of<3, T> : window_of<4, T>;
+  run(image, w, scale, offset, out, means);
 }
 
 // values: n floats; a, b: factors and summands that repeat after 24 values, which is whole vectors and whole pixels.
@@ -218,17 +228,28 @@ TENON_AVX2 void scale_values_avx2(float* values, int64_t n, const float* a, cons
 }
 void scale_values_any(float* values, int64_t n, const float* a, const float* b) { scale_values(values, n, a, b); }
 
+TENON_INLINE void clip(float* values, int64_t n, float low, float high) {
+  for (int64_t i = 0; i < n; ++i) values[i] = std::min(std::max(values[i], low), high);
+}
+TENON_AVX2 void clip_avx2(float* values, int64_t n, float low, float high) { clip(values, n, low, high); }
+void clip_any(float* values, int64_t n, float low, float high) { clip(values, n, low, high); }
+
 }  // namespace
 
-AxisRange touched(int in, int grid, int first, int count) {
+AxisRange touched(int in, int grid, int first, int count, ResizeKind kind) {
+  if (kind == ResizeKind::kAntialias) return touched_smoothly(in, grid, first, count);
   const float step = step_of(in, grid);
-  const int last = place_of(in, step, first + count - 1).lower;
-  return {place_of(in, step, first).lower, std::min(last + 1, in - 1) + 1};
+  return {place_of(in, step, first, kind).lower, place_of(in, step, first + count - 1, kind).upper + 1};
 }
 
 void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
                    float* means) {
-  (image.channels == 3 ? window_of<3> : window_of<1>)(image, window, scale, offset, out, means);
+  const bool resized = window.grid_height != image.height || window.grid_width != image.width;
+  if (resized && window.kind == ResizeKind::kAntialias) return resize_smoothly(image, window, scale, offset, out, means);
+  const auto run = image.type == PixelType::kU8    ? window_of<uint8_t>
+                   : image.type == PixelType::kU16 ? window_of<uint16_t>
+                                                   : window_of<float>;
+  run(image, window, scale, offset, out, means);
 }
 
 void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset) {
@@ -237,13 +258,33 @@ void scale_channels(float* values, int64_t count, int channels, const float* sca
   (has_avx2() ? scale_values_avx2 : scale_values_any)(values, count * channels, a, b);
 }
 
+void clip_values(float* values, int64_t count, float low, float high) {
+  (has_avx2() ? clip_avx2 : clip_any)(values, count, low, high);
+}
+
+void channel_means(const float* values, int64_t count, int channels, float* means) {
+  double sums[24] = {};
+  int64_t i = 0;
+  for (const int64_t n = count * channels; i < n;) {
+    float part[24] = {};  // of some thousand pixels, whole vectors and whole pixels
+    for (const int64_t end = std::min(n, i + 24 * 256); i < end; i += 24)
+      for (int j = 0; j < 24 && i + j < n; ++j) part[j] += values[i + j];
+    for (int j = 0; j < 24; ++j) sums[j] += part[j];
+  }
+  for (int c = 0; c < channels; ++c) {
+    double sum = 0;
+    for (int j = c; j < 24; j += channels) sum += sums[j];
+    means[c] = static_cast<float>(sum / static_cast<double>(count));
+  }
+}
+
 void resize_and_colour(const PixelView& image, const ResizeWindow& window, const ColourChange& change, float* out) {
   if (change.contrast == 1.0f) {  // one pass
-    resize_window(image, window, change.scale / 255.0f, change.brightness * change.scale + change.offset, out, nullptr);
+    resize_window(image, window, change.scale * change.unit, change.brightness * change.scale + change.offset, out, nullptr);
     return;
   }
-  float means[3] = {}, scale[3] = {}, offset[3] = {};
-  resize_window(image, window, 1.0f / 255.0f, 0.0f, out, means);
+  float means[4] = {}, scale[4] = {}, offset[4] = {};
+  resize_window(image, window, change.unit, 0.0f, out, means);
   // Brightness moves the mean too, so that the contrast does not scale it.
   for (int c = 0; c < image.channels; ++c) {
     scale[c] = change.contrast * change.scale;

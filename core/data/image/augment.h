@@ -1,33 +1,41 @@
-// From decoded u8 pixels to the floats of a batch: resize, crop, flip and colour in two passes over the crop alone.
+// From decoded pixels to the floats of a batch: resize, crop, flip and colour in two passes over the crop alone.
 #pragma once
 
 #include <cstdint>
 
+#include "tenon/image_options.h"
+
 namespace tenon {
 
-// An image resized to grid_height x grid_width (bilinear, align_corners=False, legacy sampling: output pixel i reads
-// the input at i * in / out), of which the window at (top, left) is wanted, mirrored left to right or not.
+// An image resized to grid_height x grid_width, of which the window at (top, left) is wanted, mirrored left to right or not, and
+// upside down or not.
 struct ResizeWindow {
   int grid_height = 0, grid_width = 0;
   int top = 0, left = 0;
   int height = 0, width = 0;
   bool flip = false;
+  bool flip_rows = false;
+  ResizeKind kind = ResizeKind::kLegacy;
 };
+
+enum class PixelType : uint8_t { kU8, kU16, kF32 };
+constexpr int pixel_bytes(PixelType type) { return type == PixelType::kU8 ? 1 : type == PixelType::kU16 ? 2 : 4; }
 
 // An image of which a part is in memory: rows of `stored` pixels, the first of them at (y, x) of the whole.
 struct PixelView {
-  const uint8_t* data = nullptr;
+  const void* data = nullptr;
   int height = 0, width = 0;  // of the whole image
   int y = 0, x = 0;
   int stored = 0;
-  int channels = 0;  // 1 or 3
+  int channels = 0;  // 1, 3 or 4
+  PixelType type = PixelType::kU8;
 };
 
 // The input pixels [begin, end) that outputs first .. first + count - 1 of `grid` read along one axis.
 struct AxisRange {
   int begin = 0, end = 0;
 };
-AxisRange touched(int in, int grid, int first, int count);
+AxisRange touched(int in, int grid, int first, int count, ResizeKind kind = ResizeKind::kLegacy);
 
 // out: [height, width, channels] = resized * scale + offset. With `means`, also the mean of each channel of `out`.
 // REQUIRED: the window lies in the grid, what it touches is in memory. Thread safe; allocates only when a thread meets
@@ -38,13 +46,19 @@ void resize_window(const PixelView& image, const ResizeWindow& window, float sca
 // values: [count, channels]; values[i][c] = values[i][c] * scale[c] + offset[c], in place.
 void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset);
 
-// What happens to pixels in [0, 1] after the resize, as tf.image does it: x += brightness, then
+// values: [count, channels]; below low and above high become these.
+void clip_values(float* values, int64_t count, float low, float high);
+// The mean of each channel.
+void channel_means(const float* values, int64_t count, int channels, float* means);
+
+// What happens to pixels times `unit` after the resize, as tf.image does it: x += brightness, then
 // x = (x - mean of the channel) * contrast + mean, then x * scale + offset. Nothing is clipped.
 struct ColourChange {
   float brightness = 0;
   float contrast = 1;
   float scale = 1;
   float offset = 0;
+  float unit = 1.0f / 255.0f;
 };
 
 // resize_window followed by the change.

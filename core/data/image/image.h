@@ -1,4 +1,4 @@
-// JPEG and PNG images in memory: u8 pixels, height x width x channels, and back.
+// JPEG, PNG and WebP images in memory: u8 pixels (or u16), height x width x channels, and back.
 //
 // Images come from files that nobody vouches for: the header is read first, and an image that would
 // take more memory than allowed, has more than 100 scans, or ends too early is a Status. All of it is
@@ -11,21 +11,23 @@
 #include <string_view>
 #include <vector>
 
+#include "tenon/image_options.h"
 #include "tenon/status.h"
 
 namespace tenon {
 
-enum class ImageFormat { kUnknown, kJpeg, kPng };
+enum class ImageFormat { kUnknown, kJpeg, kPng, kWebp };
 
 // By the first bytes.
 ImageFormat image_format(std::string_view bytes);
-std::string_view image_format_name(ImageFormat format);  // "JPEG", "PNG", "unknown"
+std::string_view image_format_name(ImageFormat format);  // "JPEG", "PNG", "WebP", "unknown"
 
 struct ImageInfo {
   ImageFormat format = ImageFormat::kUnknown;
   int width = 0;
   int height = 0;
   int channels = 0;  // in the file: 1 gray, 2 gray and alpha, 3 colour, 4 CMYK or colour and alpha
+  int bits = 8;      // of a channel
 };
 
 // Reads the header only.
@@ -40,9 +42,12 @@ struct ImageWindow {
 };
 
 struct DecodeOptions {
-  int channels = 3;  // 1 or 3. Gray is copied to all three, colour becomes luma, alpha is dropped
+  int channels = 3;  // 1 or 3, or 4 with Alpha::kKeep. Gray is copied to all three, colour becomes luma
+  Alpha alpha = Alpha::kDrop;
+  Colour background = {255, 255, 255};  // of Alpha::kBlend
+  bool deep = false;                    // u16 of what has 16 bits, rather than the upper 8
   // When set, a JPEG may be decoded at 1/2 or 1/4 of its size, which is faster, as long as the whole
-  // image stays at least this large. 0 in both: always full size. PNG is always full size.
+  // image stays at least this large. 0 in both: always full size. Others are always full size.
   int min_width = 0;
   int min_height = 0;
   // The part that is wanted, in pixels of the full-size image. A JPEG is then decoded no further than
@@ -62,19 +67,21 @@ struct Image {
   int height = 0;
   int channels = 0;
   int scale = 1;                // 1, 2 or 4: the file's image is that much larger
+  bool deep = false;            // pixels are u16, of the machine's byte order
   std::vector<uint8_t> pixels;  // the first bytes() of it; may be longer
 
-  size_t bytes() const { return static_cast<size_t>(width) * height * channels; }
+  size_t bytes() const { return static_cast<size_t>(width) * height * channels * (deep ? 2 : 1); }
 
   // Frees pixels that are many for what is left: the next image may be small, and others wait for the room.
   void free_large();
 };
 
-// Decodes a JPEG or PNG, whichever it is. After an error *image is unspecified but valid. 16-bit PNG
-// is reduced to 8 bits; 12-bit JPEG is refused by name; CMYK and YCCK become RGB.
+// Decodes whichever it is. After an error *image is unspecified but valid. 12-bit JPEG and animated WebP are refused by name;
+// CMYK and YCCK become RGB.
 Status decode_image(std::string_view bytes, const DecodeOptions& options, Image* image);
 Status decode_jpeg(std::string_view bytes, const DecodeOptions& options, Image* image);
 Status decode_png(std::string_view bytes, const DecodeOptions& options, Image* image);
+Status decode_webp(std::string_view bytes, const DecodeOptions& options, Image* image);
 
 // pixels: height x width x channels (1 or 3). `quality` 1..100.
 Result<std::string> encode_jpeg(const uint8_t* pixels, int width, int height, int channels, int quality = 90);

@@ -13,7 +13,7 @@ namespace tenon {
 namespace {
 
 Status check_size(int width, int height, int channels) {
-  TENON_TRY(check_channels(channels));
+  TENON_TRY(check_channels({.channels = channels}));
   if (width >= 1 && height >= 1 && width <= 65500 && height <= 65500) return {};
   return invalid("image: expected a size of 1x1 to 65500x65500, found ", width, "x", height);
 }

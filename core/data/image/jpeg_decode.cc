@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
+#include "data/image/jpeg_huffman.h"
 
 namespace tenon {
 namespace {
@@ -166,8 +167,9 @@ unsigned crop_columns(jpeg_decompress_struct& jpeg, const ImageWindow& window) {
   return first;
 }
 
-void start(Decoder& decoder, Plan& plan) {
+void start(Decoder& decoder, JpegHuffman& huffman, Plan& plan) {
   jpeg_start_decompress(&decoder.jpeg);
+  use_huffman(decoder.jpeg, huffman);
   plan.first_column = crop_columns(decoder.jpeg, plan.window);
   plan.row_bytes = decoder.jpeg.output_width * static_cast<unsigned>(decoder.jpeg.output_components);
 }
@@ -214,9 +216,9 @@ bool try_header(Decoder& decoder) {
   return true;
 }
 
-bool try_start(Decoder& decoder, Plan& plan) {
+bool try_start(Decoder& decoder, JpegHuffman& huffman, Plan& plan) {
   if (setjmp(decoder.escape) != 0) return false;
-  start(decoder, plan);
+  start(decoder, huffman, plan);
   return true;
 }
 
@@ -257,7 +259,7 @@ Result<ImageInfo> read_jpeg_info(std::string_view bytes) {
 }
 
 Status decode_jpeg(std::string_view bytes, const DecodeOptions& options, Image* image) {
-  TENON_TRY(check_channels(options.channels));
+  TENON_TRY(check_channels(options));
   Decoder decoder;
   begin(decoder, bytes);
   const Guard guard(decoder);
@@ -267,16 +269,20 @@ Status decode_jpeg(std::string_view bytes, const DecodeOptions& options, Image* 
   decoder.max_visits = options.max_bytes / kBytesAVisit;
   decoder.jpeg.mem->max_memory_to_use = options.max_bytes + (int64_t{8} << 20);
   choose_output(decoder.jpeg, options, plan.scale);
-  if (!try_start(decoder, plan)) return to_status(decoder);
+  thread_local const JpegHuffmanPtr huffman = make_jpeg_huffman();
+  if (!try_start(decoder, *huffman, plan)) return to_status(decoder);
 
   image->width = plan.window.width;
   image->height = plan.window.height;
-  image->channels = options.channels;
+  image->channels = std::min(options.channels, 3);
   image->scale = plan.scale;
+  image->deep = false;
+  const bool opaque = options.alpha == Alpha::kKeep;
   // One row of scratch behind the pixels.
-  reserve_pixels(image, plan.row_bytes);
+  reserve_pixels(image, plan.row_bytes + (opaque ? image->bytes() / 3 : 0));
   uint8_t* out = image->pixels.data();
-  if (!try_rows(decoder, plan, options.channels, out + image->bytes(), out)) return to_status(decoder);
+  if (!try_rows(decoder, plan, image->channels, out + image->bytes(), out)) return to_status(decoder);
+  if (opaque) add_alpha(image);
   return {};
 }
 

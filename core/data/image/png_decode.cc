@@ -3,6 +3,7 @@
 #include <png.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdio>
 #include <cstring>
 
@@ -60,16 +61,25 @@ bool try_header(Reader& reader, int64_t max_chunk) {
   return true;
 }
 
-// Everything to 8-bit gray or RGB.
-bool try_start(Reader& reader, int channels, int* passes, size_t* row_bytes) {
+// Everything to gray or RGB, with its alpha where that is wanted, of 8 bits or 16.
+bool try_start(Reader& reader, int channels, bool alpha, bool deep, int* passes, size_t* row_bytes) {
   png_structp png = reader.png;
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   const int type = png_get_color_type(png, reader.info);
-  png_set_strip_16(png);
+  if (deep) {
+    if constexpr (std::endian::native == std::endian::little) png_set_swap(png);
+  } else {
+    png_set_strip_16(png);
+  }
   png_set_packing(png);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
   if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
-  png_set_strip_alpha(png);
+  if (alpha) {
+    if (png_get_valid(png, reader.info, PNG_INFO_tRNS)) png_set_tRNS_to_alpha(png);
+    png_set_add_alpha(png, deep ? 0xffff : 0xff, PNG_FILLER_AFTER);
+  } else {
+    png_set_strip_alpha(png);
+  }
   const bool colour = (type & PNG_COLOR_MASK_COLOR) != 0;
   if (channels == 3 && !colour) png_set_gray_to_rgb(png);
   if (channels == 1 && colour) png_set_rgb_to_gray(png, PNG_ERROR_ACTION_NONE, 0.299, 0.587);
@@ -89,24 +99,11 @@ bool try_rows(Reader& reader, int passes, int height, size_t row_bytes, uint8_t*
 
 Status to_status(const Reader& reader) { return invalid("PNG: ", reader.message); }
 
-// Moves the window's rows to the front.
-void crop(Image* image, const ImageWindow& window) {
-  const size_t pixel = static_cast<size_t>(image->channels);
-  const size_t from_row = static_cast<size_t>(image->width) * pixel;
-  const size_t to_row = static_cast<size_t>(window.width) * pixel;
-  for (int y = 0; y < window.height; ++y)
-    std::memmove(
-        image->pixels.data() + static_cast<size_t>(y) * to_row,
-        image->pixels.data() + static_cast<size_t>(window.y + y) * from_row + static_cast<size_t>(window.x) * pixel,
-        to_row);
-  image->width = window.width;
-  image->height = window.height;
-}
-
 Status header(Reader& reader, std::string_view bytes, int64_t max_chunk, ImageInfo* info) {
   if (!open(reader, bytes) || !try_header(reader, max_chunk)) return to_status(reader);
   *info = {ImageFormat::kPng, static_cast<int>(png_get_image_width(reader.png, reader.info)),
-           static_cast<int>(png_get_image_height(reader.png, reader.info)), png_get_channels(reader.png, reader.info)};
+           static_cast<int>(png_get_image_height(reader.png, reader.info)), png_get_channels(reader.png, reader.info),
+           png_get_bit_depth(reader.png, reader.info)};
   if (png_get_color_type(reader.png, reader.info) == PNG_COLOR_TYPE_PALETTE) info->channels = 3;
   if (info->width > kMaxImageSide || info->height > kMaxImageSide)
     return invalid("PNG: expected at most ", kMaxImageSide, " pixels a side, found ", info->width, "x", info->height);
@@ -123,27 +120,33 @@ Result<ImageInfo> read_png_info(std::string_view bytes) {
 }
 
 Status decode_png(std::string_view bytes, const DecodeOptions& options, Image* image) {
-  TENON_TRY(check_channels(options.channels));
+  TENON_TRY(check_channels(options));
   Reader reader;
   ImageInfo info;
   TENON_TRY(header(reader, bytes, std::min<int64_t>(options.max_bytes, 1 << 20), &info));
   TENON_ASSIGN(const ImageWindow window, resolve_window(options.window, info.width, info.height));
+  const bool blends = options.alpha == Alpha::kBlend, alpha = options.alpha != Alpha::kDrop;
+  const bool deep = options.deep && info.bits == 16;
+  const int colours = options.channels == 4 ? 3 : options.channels;  // beside the alpha
+  const int channels = colours + alpha, pixel_bytes = channels * (deep ? 2 : 1);
   // libpng keeps two rows of up to 8 bytes a pixel.
-  const int64_t needed = static_cast<int64_t>(info.width) * info.height * options.channels + int64_t{16} * info.width;
+  const int64_t needed = static_cast<int64_t>(info.width) * info.height * pixel_bytes + int64_t{16} * info.width;
   TENON_TRY(take_image_room("PNG", info.width, info.height, needed, options.max_bytes));
   int passes = 1;
   size_t row_bytes = 0;
-  if (!try_start(reader, options.channels, &passes, &row_bytes)) return to_status(reader);
-  if (row_bytes != static_cast<size_t>(info.width) * options.channels)
+  if (!try_start(reader, colours, alpha, deep, &passes, &row_bytes)) return to_status(reader);
+  if (row_bytes != static_cast<size_t>(info.width) * pixel_bytes)
     return Status(Code::kInternal,
-                  cat("PNG: expected rows of ", info.width * options.channels, " bytes, found ", row_bytes));
+                  cat("PNG: expected rows of ", info.width * pixel_bytes, " bytes, found ", row_bytes));
   image->width = info.width;
   image->height = info.height;
-  image->channels = options.channels;
+  image->channels = channels;
   image->scale = 1;
+  image->deep = deep;
   reserve_pixels(image, 0);
   if (!try_rows(reader, passes, info.height, row_bytes, image->pixels.data())) return to_status(reader);
-  if (options.window.width != 0) crop(image, window);
+  if (options.window.width != 0) crop_pixels(image, window);
+  if (blends) blend_alpha(image, options.background);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/room.h"
 #include "base/text.h"
+#include "data/image/decoded_images.h"
 #include "data/input/input_files.h"
 #include "data/items.h"
 #include "data/random_bits.h"
@@ -221,6 +222,8 @@ Status check_options(const InputOptions& o) {
   if (o.shard_count < 1 || o.shard_index < 0 || o.shard_index >= o.shard_count)
     return invalid("input shard: expected 0 <= index < count, found index ", o.shard_index, " of ", o.shard_count);
   if (o.interleave < 1) return invalid("interleave: expected at least 1 file, found ", o.interleave);
+  if (o.cache.on && !o.cache.file.empty() && o.shard_count > 1)
+    return invalid("cache ", o.cache.file, ": ", o.shard_count, " workers read the data, expected one, or a cache in memory");
   if (o.shuffle_buffer < 0 || o.prefetch < 0) return invalid("shuffle_buffer and prefetch cannot be negative");
   return {};
 }
@@ -416,8 +419,11 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
 Result<Dataset> Dataset::images(InputOptions options, ThreadPool* pool) {
   return caught([&]() -> Result<Dataset> {
     TENON_ASSIGN(std::vector<FeatureSpec> specs, image_specs(options));
-    MapFn map = image_map(options);
-    return from_records(std::move(options), std::move(specs), std::move(map), pool);
+    const std::shared_ptr<DecodedImages> kept = images_to_keep(options);
+    MapFn map = image_map(options, kept);
+    TENON_ASSIGN(Dataset data, from_records(std::move(options), std::move(specs), std::move(map), pool));
+    if (kept) TENON_TRY(kept->open(data.data_fingerprint(), static_cast<uint64_t>(data.size())));
+    return data;
   });
 }
 

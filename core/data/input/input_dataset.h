@@ -81,6 +81,8 @@ struct Dataset::Impl {
 
 // The map function of Dataset::images and its specs.
 Result<std::vector<FeatureSpec>> image_specs(const InputOptions& options);
-MapFn image_map(const InputOptions& options);
+class DecodedImages;
+std::shared_ptr<DecodedImages> images_to_keep(const InputOptions& options);  // null: none are
+MapFn image_map(const InputOptions& options, std::shared_ptr<DecodedImages> kept);
 
 }  // namespace tenon

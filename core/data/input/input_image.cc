@@ -5,8 +5,8 @@
 
 #include "base/file/file.h"
 #include "base/text.h"
-#include "data/image/augment.h"
-#include "data/image/image.h"
+#include "data/image/decoded_images.h"
+#include "data/image/image_pass.h"
 #include "data/input/input_dataset.h"
 #include "tenon/example.h"
 
@@ -36,62 +36,41 @@ Result<PixelView> raw_pixels(const Example& example, std::string_view bytes, int
                    .channels = channels};
 }
 
-// The part of an image that a window reads, with a margin for what rounding may move at a smaller scale.
-ImageWindow decode_window(const ImageInfo& info, const ResizeWindow& w, int margin) {
-  const AxisRange rows = touched(info.height, w.grid_height, w.top, w.height);
-  const AxisRange columns = touched(info.width, w.grid_width, w.left, w.width);
-  const int y = std::max(rows.begin - margin, 0), y_end = std::min(rows.end + margin, info.height);
-  const int x = std::max(columns.begin - margin, 0), x_end = std::min(columns.end + margin, info.width);
-  // Whole rows are decoded in place; parts of them are copied, which pays only when much is left out.
-  if (x_end - x > info.width * 3 / 4) return {0, y, info.width, y_end - y};
-  return {x, y, x_end - x, y_end - y};
-}
-
 class ImageMap {
  public:
-  explicit ImageMap(InputOptions options) : o_(std::move(options)) {
+  // `kept` may be null.
+  explicit ImageMap(InputOptions options, std::shared_ptr<DecodedImages> kept = nullptr)
+      : o_(std::move(options)), kept_(std::move(kept)) {
     const Augmentation& a = o_.augmentation;
     grid_height_ = o_.height + (o_.training ? a.crop_pad : 0);
     grid_width_ = o_.width + (o_.training ? a.crop_pad : 0);
+    source_ = {.channels = o_.channels,
+               .alpha = o_.alpha,
+               .background = o_.background,
+               .deep = o_.deep_pixels,
+               // What augmentation changes at random need not be exact before.
+               .accurate = !o_.training,
+               .scale_decode = o_.scale_decode};
   }
 
   Status operator()(std::string_view record, const Sample& sample, Slots& out) const {
-    thread_local Image decoded;
-    const Status status = map(record, sample, out, &decoded);
-    decoded.free_large();
-    return status;
-  }
-
-  // The bytes of a JPEG or PNG file, into the only feature.
-  Status file(std::string_view bytes, Slots& out) const {
-    thread_local Image decoded;
-    const Status status = show(bytes, {grid_height_, grid_width_, 0, 0, o_.height, o_.width, false}, {}, out, &decoded);
-    decoded.free_large();
-    return status;
-  }
-
- private:
-  Status show(std::string_view bytes, const ResizeWindow& window, ColourChange change, Slots& out,
-              Image* decoded) const {
-    if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
-    TENON_ASSIGN(const PixelView pixels, pixels_in(bytes, window, decoded));
-    resize_and_colour(pixels, window, change, out.get<float>(0).data());
-    return {};
-  }
-
-  Status map(std::string_view record, const Sample& sample, Slots& out, Image* decoded) const {
     thread_local Example example;
     TENON_TRY(example.parse(record));
     TENON_TRY(set_label(example, out.get<int32_t>(1)[0]));
-    ResizeWindow window{grid_height_, grid_width_, 0, 0, o_.height, o_.width, false};
-    ColourChange change;
-    if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
-    if (o_.training) draw(sample, window, change);
-    TENON_ASSIGN(const PixelView pixels, pixels_of(example, window, decoded));
-    resize_and_colour(pixels, window, change, out.get<float>(0).data());
-    return {};
+    KeptImage owner;
+    ImagePass pass;
+    TENON_TRY(begin(example, pass, &owner));
+    return o_.training ? write_changed(pass, sample.random(), out) : write(pass, out);
   }
 
+  // The bytes of an image file, into the only feature.
+  Status file(std::string_view bytes, Slots& out) const {
+    ImagePass pass;
+    TENON_TRY(pass.begin(bytes, source_));
+    return write(pass, out);
+  }
+
+ private:
   Status set_label(const Example& example, int32_t& out) const {
     TENON_ASSIGN(const int64_t stored, example.int64(o_.label_feature));
     const int64_t first = o_.label_offset, last = first + o_.num_classes - 1;
@@ -106,45 +85,50 @@ class ImageMap {
     return {};
   }
 
-  Result<PixelView> pixels_of(const Example& example, const ResizeWindow& window, Image* decoded) const {
+  Status begin(const Example& example, ImagePass& pass, KeptImage* owner) const {
     TENON_ASSIGN(const std::string_view bytes, example.bytes(o_.image_feature));
     const Feature* format = example.find(o_.format_feature);
-    if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes()))
-      return raw_pixels(example, bytes, o_.channels);
-    return pixels_in(bytes, window, decoded);
+    if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes())) {
+      TENON_ASSIGN(const PixelView pixels, raw_pixels(example, bytes, o_.channels));
+      pass.begin(pixels);
+      return {};
+    }
+    if (!kept_) return pass.begin(bytes, source_);
+    TENON_ASSIGN(*owner, kept_->get(bytes));
+    pass.begin(owner->view);
+    return {};
   }
 
-  Result<PixelView> pixels_in(std::string_view bytes, const ResizeWindow& window, Image* decoded) const {
-    TENON_ASSIGN(const ImageInfo info, read_image_info(bytes));
-    DecodeOptions options{.channels = o_.channels};
-    // What augmentation changes at random need not be exact before.
-    options.accurate = !o_.training;
-    if (o_.scale_decode) options.min_width = grid_width_, options.min_height = grid_height_;
-    options.window = decode_window(info, window, o_.scale_decode ? 8 : 0);
-    TENON_TRY(decode_image(bytes, options, decoded));
-    const int s = decoded->scale;
-    return PixelView{.data = decoded->pixels.data(),
-                     .height = (info.height + s - 1) / s,
-                     .width = (info.width + s - 1) / s,
-                     .y = options.window.y / s,
-                     .x = options.window.x / s,
-                     .stored = decoded->width,
-                     .channels = o_.channels};
+  Status write(ImagePass& pass, Slots& out) const {
+    TENON_TRY(pass.resize(grid_height_, grid_width_, o_.resize));
+    pass.colour(in_range({}));
+    return pass.write(out.get<float>(0).data());
   }
 
   // Everything is drawn whether or not it is used, so that switching one thing off leaves the others as they were.
-  void draw(const Sample& sample, ResizeWindow& window, ColourChange& change) const {
+  Status write_changed(ImagePass& pass, SampleRandom random, Slots& out) const {
     const Augmentation& a = o_.augmentation;
-    SampleRandom random = sample.random();
-    window.top = random.below(a.crop_pad + 1);
-    window.left = random.below(a.crop_pad + 1);
-    window.flip = random.uniform(0, 1) < 0.5f && a.flip;
+    const int top = random.below(a.crop_pad + 1), left = random.below(a.crop_pad + 1);
+    const bool flip = random.uniform(0, 1) < 0.5f && a.flip;
+    ColourChange change;
     change.brightness = random.uniform(-a.brightness, a.brightness);
     change.contrast = random.uniform(a.contrast_lower, a.contrast_upper);
+    TENON_TRY(pass.resize(grid_height_, grid_width_, o_.resize));
+    TENON_TRY(pass.crop(top, left, o_.height, o_.width));
+    if (flip) pass.flip_columns();
+    pass.colour(in_range(change));
+    return pass.write(out.get<float>(0).data());
+  }
+
+  ColourChange in_range(ColourChange change) const {
+    if (o_.range == PixelRange::kMinusOneToOne) change.scale = 2, change.offset = -1;
+    return change;
   }
 
   InputOptions o_;
+  std::shared_ptr<DecodedImages> kept_;
   int grid_height_, grid_width_;
+  PassSource source_;
 };
 
 }  // namespace
@@ -153,9 +137,12 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
   const Augmentation& a = o.augmentation;
   if (o.height < 1 || o.width < 1 || o.height > kMaxSide || o.width > kMaxSide)
     return invalid("image size: expected 1 to ", kMaxSide, " pixels a side, found ", o.height, " x ", o.width);
-  if (o.channels != 1 && o.channels != 3) return invalid("image channels: expected 1 or 3, found ", o.channels);
   if (o.label_offset < -kMostLabels || o.label_offset > kMostLabels)
     return invalid("label_offset: expected ", -kMostLabels, " to ", kMostLabels, ", found ", o.label_offset);
+  if (o.alpha == Alpha::kKeep && o.channels != 4)
+    return invalid("image channels: expected 4 where alpha is kept, found ", o.channels);
+  if (o.alpha != Alpha::kKeep && o.channels != 1 && o.channels != 3)
+    return invalid("image channels: expected 1 or 3, found ", o.channels);
   if (o.num_classes < 1) return invalid("num_classes: expected at least 1, found ", o.num_classes);
   if (a.crop_pad < 0 || a.crop_pad > kMaxSide)
     return invalid("crop_pad: expected 0 to ", kMaxSide, ", found ", a.crop_pad);
@@ -168,7 +155,20 @@ Result<std::vector<FeatureSpec>> image_specs(const InputOptions& o) {
                                   {"label", {DType::kI32, {}}}};
 }
 
-MapFn image_map(const InputOptions& options) { return ImageMap(options); }
+MapFn image_map(const InputOptions& options, std::shared_ptr<DecodedImages> kept) {
+  return ImageMap(options, std::move(kept));
+}
+
+std::shared_ptr<DecodedImages> images_to_keep(const InputOptions& o) {
+  if (!o.cache.on) return nullptr;
+  DecodeOptions decode;
+  decode.channels = o.channels;
+  decode.alpha = o.alpha;
+  decode.background = o.background;
+  decode.deep = o.deep_pixels;
+  decode.accurate = !o.training;
+  return std::make_shared<DecodedImages>(o.cache, decode);
+}
 
 Result<Dataset> Dataset::image_files(std::vector<std::string> paths, InputOptions options) {
   options.training = false;

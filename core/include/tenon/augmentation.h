@@ -10,89 +10,31 @@
 // pixels whose centres lie in it, where Keras's all but never has those of the first row or column.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "tenon/image_changes.h"
 #include "tenon/layer_classes.h"
 #include "tenon/preprocessing.h"
 
 namespace tenon {
 
-// Where a number is drawn from: f means [-f, f].
-struct Factor {
-  Factor(double f) : low(-f), high(f) {}  // NOLINT: implicit by design
-  Factor(double from, double to) : low(from), high(to) {}
-  double low, high;
-};
-// Both ends of what pixels may be.
-struct ValueRange {
-  double low = 0, high = 255;
-};
-
-enum class FlipMode : uint8_t { kHorizontal, kVertical, kHorizontalAndVertical };
-struct RandomFlipOptions {
-  FlipMode mode = FlipMode::kHorizontalAndVertical;
-  std::string name = "random_flip";
-};
 // Half of the images mirrored left to right, half of them, drawn apart, upside down.
 Tensor random_flip(Tensor x, const RandomFlipOptions& options = {});
 
-// FillMode says what is outside of an image: fill_value (kConstant), the edge (kNearest), the mirrored image, whose edge is
-// there twice (kReflect), or the repeated one (kWrap).
-struct RandomRotationOptions {
-  Factor factor = 0;  // turns, counter-clockwise
-  FillMode fill_mode = FillMode::kReflect;
-  ResizeMethod interpolation = ResizeMethod::kBilinear;
-  double fill_value = 0;
-  std::string name = "random_rotation";
-};
 // About the middle.
 Tensor random_rotation(Tensor x, const RandomRotationOptions& options);
 
-struct RandomZoomOptions {
-  Factor height_factor = 0;                 // 0.2: the image shows 1.2 times as much; -1 or less shows nothing
-  std::optional<Factor> width_factor = {};  // none: the height's draw
-  FillMode fill_mode = FillMode::kReflect;
-  ResizeMethod interpolation = ResizeMethod::kBilinear;
-  double fill_value = 0;
-  std::string name = "random_zoom";
-};
 Tensor random_zoom(Tensor x, const RandomZoomOptions& options);
-
-struct RandomTranslationOptions {
-  Factor height_factor = 0, width_factor = 0;  // of the image's size, down and to the right
-  FillMode fill_mode = FillMode::kReflect;
-  ResizeMethod interpolation = ResizeMethod::kBilinear;
-  double fill_value = 0;
-  std::string name = "random_translation";
-};
 Tensor random_translation(Tensor x, const RandomTranslationOptions& options);
 
-struct RandomShearOptions {
-  Factor x_factor = 0, y_factor = 0;  // -1 to 1
-  ResizeMethod interpolation = ResizeMethod::kBilinear;
-  FillMode fill_mode = FillMode::kReflect;
-  double fill_value = 0;
-  std::string name = "random_shear";
-};
 // Pixel (x, y), counted from the upper left corner, is the image's at (x + u y, y + v x), u of x_factor and v of y_factor,
 // in half of the images both with the other sign.
 Tensor random_shear(Tensor x, const RandomShearOptions& options);
 
-struct RandomContrastOptions {
-  Factor factor = 0;  // f: u in [1 - f, 1 + f]; {a, b}: in [1 - a, 1 + b], 0 to 1 each
-  ValueRange value_range = {};
-  std::string name = "random_contrast";
-};
 // (x - m) u + m, m the mean of each channel of the image, within value_range.
 Tensor random_contrast(Tensor x, const RandomContrastOptions& options);
 
-struct RandomBrightnessOptions {
-  Factor factor = 0;  // -1 to 1
-  ValueRange value_range = {};
-  std::string name = "random_brightness";
-};
 // x + u (high - low), within value_range.
 Tensor random_brightness(Tensor x, const RandomBrightnessOptions& options);
 
@@ -197,28 +139,16 @@ struct RandomErasingOptions {
 // A rectangle of the image filled with something else (Zhong et al. 2017).
 Tensor random_erasing(Tensor x, const RandomErasingOptions& options = {});
 
-struct RandomCropOptions {
-  int64_t height = 0, width = 0;
-  std::string name = "random_crop";
-};
 // One place for all images of a batch. Smaller images, and all that is no training, as center_crop has them.
 Tensor random_crop(Tensor x, const RandomCropOptions& options);
 
 // Takes {images} or {images, labels, ..} and returns all of them, each example mixed with another one of the batch; each is taken
 // once as the other. Labels are floats with the batch first: one_hot() of classes. On several units, each mixes its own
 // examples.
-struct MixUpOptions {
-  double alpha = 0.2;
-  std::string name = "mix_up";
-};
 // w of it and 1 - w of the other, w of Beta(alpha, alpha) for each example (Zhang et al. 2018).
 Tensors mix_up(const Tensors& images_and_labels, const MixUpOptions& options = {});
 Tensor mix_up(Tensor images, const MixUpOptions& options = {});
 
-struct CutMixOptions {
-  Factor factor = 1;  // f: [0, f]; 0 to 1
-  std::string name = "cut_mix";
-};
 // A rectangle of the other one in it, and labels in proportion to the pixels (Yun et al. 2019; Keras takes the rectangle's
 // size before it is cut to pixels). The rectangle has 1 - w of the area, w of Beta(a, a), a drawn from the
 // factor for the whole batch.

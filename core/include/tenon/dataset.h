@@ -16,6 +16,7 @@
 
 #include "tenon/array.h"
 #include "tenon/element.h"
+#include "tenon/image_options.h"
 #include "tenon/status.h"
 #include "tenon/types.h"
 
@@ -55,6 +56,16 @@ struct LengthBuckets {
 // Those of TensorFlow's Transformer: from 8 on each a tenth longer than the one before, at least by one, and `longest`.
 std::vector<int64_t> length_boundaries(int64_t longest);
 
+// Images are kept as they were decoded, before anything random, so that later epochs need not decode them: the batches are the
+// same. What has no room is decoded anew each time, which is said on stderr.
+struct ImageCache {
+  bool on = false;
+  // Where they are kept; empty: in memory. The file appears when all images are in it, and serves later runs; one of other data or
+  // other options is an error.
+  std::string file = {};
+  int64_t max_bytes = 0;  // 0: what there is room for
+};
+
 struct InputOptions {
   // Which files: a directory and a split ("train", "validation": DIR/SPLIT-00000-of-0000N, all N of them), or
   // a pattern as the shell knows them. Unused for data in memory.
@@ -88,7 +99,7 @@ struct InputOptions {
   int64_t label_offset = 1;
   int height = 0;
   int width = 0;
-  int channels = 3;  // 3 or 1
+  int channels = 3;  // 3 or 1, or 4 (alpha)
   int num_classes = 0;
   // Decode a JPEG at 1/2, 1/4 or 1/8 of its size while that still covers the resized image: several times faster for
   // large photos, and smoother than the resize alone.
@@ -96,6 +107,11 @@ struct InputOptions {
   bool transpose = false;  // the batch of images is [height, width, channels, batch]
   Augmentation augmentation = {};
   PixelRange range = PixelRange::kMinusOneToOne;
+  ResizeKind resize = ResizeKind::kLegacy;
+  Alpha alpha = Alpha::kDrop;           // with kKeep channels is 4
+  Colour background = {255, 255, 255};  // of Alpha::kBlend
+  bool deep_pixels = false;  // PNGs of 16 bits are read with all of them, rather than with the upper 8
+  ImageCache cache = {};
 };
 
 // Turns one record, or the example of one index, into features. Called from many threads at once. kInvalid means
@@ -188,12 +204,12 @@ class ElementIterator {
 // What there is to read and how. A cheap handle to something immutable; safe to copy and to share.
 class Dataset {
  public:
-  // Image records as `tenon convert` writes them: image/encoded, image/format (JPEG, PNG or RAW) and
+  // Image records as `tenon convert` writes them: image/encoded, image/format (JPEG, PNG, WebP or RAW) and
   // image/class/label = class + 1. Errors name the file, and the record's offset where there is one. With a pool
   // the files are indexed in parallel.
   static Result<Dataset> images(InputOptions options, ThreadPool* pool = nullptr);
 
-  // JPEG or PNG files, in order, without labels: "image" alone, as records have it when not training. Errors name the file.
+  // JPEG, PNG or WebP files, in order, without labels: "image" alone, as records have it when not training. Errors name the file.
   static Result<Dataset> image_files(std::vector<std::string> paths, InputOptions options);
 
   // TFRecord files whose records `map` turns into `specs`.

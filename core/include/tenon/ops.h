@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenon/array.h"
+#include "tenon/image_options.h"
 #include "tenon/tensor.h"
 
 namespace tenon {
@@ -42,9 +43,7 @@ enum class Activation : int {
   kHardSigmoid,
   kHardSwish,
 };
-enum class ResizeMethod : int { kNearest, kBilinear };
 enum class Coordinates : int { kLegacy, kHalfPixel, kAlignCorners };
-enum class FillMode : int { kConstant, kNearest, kReflect, kWrap };
 
 // "relu", "gelu_tanh", ...; throws Error for an unknown name, naming the nearest.
 Activation activation_from_name(std::string_view name);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tenon/array.h"
+#include "tenon/image_changes.h"
 #include "tenon/input.h"
 #include "tenon/layer_classes.h"
 
@@ -92,10 +93,6 @@ class Resizing : public FunctionLayer<Resizing, ResizingOptions, resizing> {
   using FunctionLayer::FunctionLayer;
 };
 
-struct CenterCropOptions {
-  int64_t height = 0, width = 0;
-  std::string name = "center_crop";
-};
 // The middle of each image, (n - size) / 2 from the top and left, rounded down; of smaller images the middle with the
 // result's proportions, resized.
 Tensor center_crop(Tensor x, const CenterCropOptions& options);

@@ -218,10 +218,10 @@ TEST(ConvertImages, BadInputsAreOneClearLineAndLeaveNothing) {
   flowers.directory.write("images/cut.jpg", jpeg_of(50, 50, 9).substr(0, 650));
   flowers.directory.write("images/empty.jpg", "");
   expect("images/0.jpg,rose\nimages/text.jpg,rose\n",
-         csv + ":2: '" + root + "/images/text.jpg': image: expected JPEG or PNG, found bytes 7468697320697320");
+         csv + ":2: '" + root + "/images/text.jpg': image: expected JPEG, PNG or WebP, found bytes 7468697320697320");
   expect("images/cut.jpg,rose\n", csv + ":1: '" + root + "/images/cut.jpg': JPEG: Premature end of input file");
   expect("images/empty.jpg,rose\n",
-         csv + ":1: '" + root + "/images/empty.jpg': image: expected JPEG or PNG, found bytes nothing");
+         csv + ":1: '" + root + "/images/empty.jpg': image: expected JPEG, PNG or WebP, found bytes nothing");
   expect("images,rose\n", csv + ":1: cannot read '" + root + "/images': expected a regular file, found a directory");
 }
 

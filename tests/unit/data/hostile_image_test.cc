@@ -45,8 +45,8 @@ long peak_kib() {
 }
 
 TEST(HostileImage, TextAndNothingAreNoImages) {
-  EXPECT_EQ(decode_error(""), "image: expected JPEG or PNG, found bytes nothing");
-  EXPECT_EQ(decode_error("hello, world"), "image: expected JPEG or PNG, found bytes 68656c6c6f2c2077");
+  EXPECT_EQ(decode_error(""), "image: expected JPEG, PNG or WebP, found bytes nothing");
+  EXPECT_EQ(decode_error("hello, world"), "image: expected JPEG, PNG or WebP, found bytes 68656c6c6f2c2077");
   Image image;
   EXPECT_EQ(decode_jpeg("", {}, &image).message(), "JPEG: Premature end of input file");
   EXPECT_EQ(decode_jpeg("hello, world", {}, &image).message(), "JPEG: Not a JPEG file: starts with 0x68 0x65");

@@ -1,0 +1,188 @@
+#include "bench/bench_input.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "bench/made_photos.h"
+#include "command.h"
+#include "tenon/input.h"
+#include "tenon/threads.h"
+
+namespace tenon::runner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kBatch = 64;
+constexpr int kSide = 224;
+
+// Where a case has its files; removed at the end unless the user named it.
+class Place {
+ public:
+  explicit Place(const std::string& named) : path_(named), kept_(!named.empty()) {
+    if (kept_) return;
+    std::string made = (std::filesystem::temp_directory_path() / "tenon-bench-XXXXXX").string();
+    if (!mkdtemp(made.data())) throw Error(Status(Code::kUnavailable, "no temporary directory '" + made + "'"));
+    path_ = made;
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  ~Place() {
+    std::error_code ignored;
+    if (!kept_) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool kept_;
+};
+
+// By the clock and, for busy machines, by a core's work.
+struct Rate {
+  double a_second = 0, a_core = 0;
+};
+
+class Meter {
+ public:
+  void add(int64_t examples) { examples_ += examples; }
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
+  Rate rate() const {
+    const double n = static_cast<double>(examples_);
+    return {n / seconds(), n * CLOCKS_PER_SEC / static_cast<double>(std::clock() - work_)};
+  }
+
+ private:
+  int64_t examples_ = 0;
+  Clock::time_point begun_ = Clock::now();
+  std::clock_t work_ = std::clock();
+};
+
+// Slots in the host's memory, as many as a training has.
+struct Memory {
+  explicit Memory(const Dataset& data) {
+    for (int i = 0; i < 4; ++i) {
+      BatchSlot& slot = slots.emplace_back();
+      for (const FeatureSpec& spec : data.specs()) {
+        bytes.emplace_back(static_cast<size_t>(spec.batch_type(data.options().batch_size).bytes()));
+        slot.features.push_back(bytes.back().data());
+      }
+    }
+  }
+  std::vector<std::vector<std::byte>> bytes;
+  std::vector<BatchSlot> slots;
+};
+
+Rate rate_of(const Dataset& data, double seconds) {
+  Memory memory(data);
+  auto pipeline = InputPipeline::create(data, process_pool(), memory.slots).take();
+  const auto take = [&] {
+    const Batch batch = pipeline->next().take();
+    pipeline->release(batch.slot);
+    return batch.rows;
+  };
+  for (size_t i = 0; i < memory.slots.size() + 2; ++i) take();  // every slot once
+  Meter meter;
+  while (meter.seconds() < seconds) meter.add(take());
+  return meter.rate();
+}
+
+InputOptions photo_options(const std::string& directory, uint64_t seed) {
+  return {.data_dir = directory,
+          .split = "train",
+          .batch_size = kBatch,
+          .training = true,
+          .repeat = true,
+          .seed = seed,
+          .height = kSide,
+          .width = kSide,
+          .num_classes = 5};
+}
+
+Rate decode_rate(const std::string& directory, double seconds) {
+  const std::vector<std::string> photos = photos_in(directory);
+  std::vector<uint8_t> pixels;
+  Meter meter;
+  for (size_t i = 0; meter.seconds() < seconds; meter.add(1)) decode_photo(photos[i++ % photos.size()], pixels);
+  return meter.rate();
+}
+
+struct InputCase {
+  const char* name;
+  const char* description;
+  std::function<Rate(const std::string& directory, const Flags& flags)> run;
+};
+
+Rate train_rate(const std::string& directory, const Flags& flags) {
+  return rate_of(Dataset::images(photo_options(directory, static_cast<uint64_t>(flags.integer("seed")))).take(),
+                 flags.number("seconds"));
+}
+
+Rate evaluate_rate(const std::string& directory, const Flags& flags) {
+  InputOptions o = photo_options(directory, 0);
+  o.training = false;
+  return rate_of(Dataset::images(o).take(), flags.number("seconds"));
+}
+
+const std::vector<InputCase>& input_cases() {
+  static const std::vector<InputCase> cases = {
+      {"photos", "JPEGs of 500x375, resized to 234, cropped to 224, flipped, brightness, contrast; batch 64", train_rate},
+      {"photos_eval", "the same, resized to 224", evaluate_rate},
+      {"libjpeg", "the same, decoded whole by libjpeg in one thread, and no more",
+       [](const std::string& directory, const Flags& flags) { return decode_rate(directory, flags.number("seconds")); }},
+  };
+  return cases;
+}
+
+}  // namespace
+
+std::vector<std::string> bench_input_names() {
+  std::vector<std::string> names;
+  for (const InputCase& c : input_cases()) names.push_back(c.name);
+  return names;
+}
+
+std::string list_of_inputs() {
+  std::string out = "Inputs:\n";
+  for (const InputCase& c : input_cases()) out += format("  %-20s %s\n", c.name, c.description);
+  return out;
+}
+
+void declare_bench_input(Flags& flags) {
+  flags.leave_out({"device"});
+  flags.text("data_dir", "", "where the made-up examples are, and made where there are none; empty: nowhere afterwards");
+  flags.integer("examples", 2000, "that are made up", 64, 1e7);
+  flags.number("seconds", 3, "that each round takes", 0.01, 1e6);
+  flags.integer("rounds", 3, "of which the fastest counts", 1, 1e6);
+}
+
+int run_bench_input(const std::string& name, const Flags& flags) {
+  const auto& cases = input_cases();
+  const InputCase& c = *std::find_if(cases.begin(), cases.end(), [&](const InputCase& one) { return one.name == name; });
+  const Place place(flags.text("data_dir"));
+  write_photos(place.path(), flags.integer("examples"));
+  Rate best;
+  for (int64_t r = 0; r < flags.integer("rounds"); ++r) {
+    const Rate rate = c.run(place.path(), flags);
+    best = {std::max(best.a_second, rate.a_second), std::max(best.a_core, rate.a_core)};
+  }
+  if (flags.boolean("json")) {
+    print_line(Json("result")
+                   .add("case", c.name)
+                   .add("examples_per_second", best.a_second)
+                   .add("examples_per_second_a_core", best.a_core)
+                   .add("threads", process_threads())
+                   .add("batch_size", kBatch)
+                   .str());
+    return 0;
+  }
+  print("%-19s examples_per_second %s, of a core's work %s (%s)\n", c.name, rate_text(best.a_second).c_str(),
+        rate_text(best.a_core).c_str(), counted(process_threads(), "thread").c_str());
+  return 0;
+}
+
+}  // namespace tenon::runner
