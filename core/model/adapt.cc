@@ -1,5 +1,6 @@
 // Normalization takes the moments of a Dataset.
 #include <algorithm>
+#include <limits>
 
 #include "base/text.h"
 #include "layer/data_moments.h"
@@ -52,7 +53,8 @@ void Normalization::adapt(const Dataset& data, std::string_view feature) {
   const std::shared_ptr<ThreadPool> pool = make_thread_pool(1);
   const auto pipeline = InputPipeline::create(data, *pool, {slot}).take();
   DataMoments moments(options_->axis, std::string(kAdapt));
-  for (int64_t left = data.size(); left > 0;) {  // data that repeat do not end
+  if (data.options().repeat && data.size() < 0) fail(kAdapt, ": the data repeat for ever");
+  for (int64_t left = data.size() < 0 ? std::numeric_limits<int64_t>::max() : data.size(); left > 0;) {  // data that repeat do not end
     const Batch rows = pipeline->next().take();
     if (rows.end()) break;
     const Array values = first_rows(spec, slot.features[at], std::min(left, rows.rows));

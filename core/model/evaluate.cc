@@ -55,7 +55,7 @@ Logs evaluated(Model& model, ModelTraining& t, const GivenData& data, const Eval
   if (options.steps < 0) fail("evaluate: steps is ", options.steps, ", expected 0 or more");
   ModelRun run(model, t, options.callbacks, options.verbose);
   const Dataset batches = to_dataset(data, model, {options.batch_size, t.strategy.num_replicas_in_sync()}, "evaluate");
-  run.expect(options.steps > 0 ? options.steps : batches.batches());
+  run.expect(options.steps > 0 ? options.steps : known_steps(batches.batches()));
   return run.test(batches, options.steps, "evaluate");
 }
 
@@ -128,7 +128,7 @@ std::vector<Array> Model::predict(const Dataset& data, const PredictOptions& opt
   Function predict = t.predict(*this);
   DataPass step(predict, t.as_taken(data, Mode::kPredict));
   std::vector<Joined> joined;
-  run.expect(options.steps > 0 ? options.steps : data.batches());
+  run.expect(options.steps > 0 ? options.steps : known_steps(data.batches()));
   run.call([&](Callback& c) { c.on_predict_begin(run); });
   int64_t done = 0;
   while (options.steps == 0 || done < options.steps) {

@@ -37,8 +37,8 @@ bool validates_after(int epoch, const std::vector<int>& frequency) {
 int64_t steps_of_epoch(const Dataset& data, const FitOptions& o) {
   if (o.steps_per_epoch > 0) return o.steps_per_epoch;
   if (data.options().repeat) fail("fit: the data repeat for ever: steps_per_epoch says where an epoch ends");
-  if (data.batches() < 1) fail("fit: the data have no batch of ", data.options().batch_size);
-  return data.batches();
+  if (data.batches() == 0) fail("fit: the data have no batch of ", data.options().batch_size);
+  return known_steps(data.batches());
 }
 
 class Fitting {
@@ -96,6 +96,7 @@ class Fitting {
     int64_t done = 0;
     const Throughput before = run_.throughput();
     Logs logs = train_epoch(steps, &done);
+    if (steps == 0) run_.expect(done);  // of the next one
     if (epoch == run_.initial_epoch()) tell_waiting();
     if (done == 0) return;  // stopped before its first batch
     const Throughput throughput = run_.throughput() - before;

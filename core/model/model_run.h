@@ -11,6 +11,9 @@
 
 namespace tenon {
 
+// As TrainingRun tells it: 0 where nobody knows before the end.
+inline int64_t known_steps(int64_t batches) { return batches > 0 ? batches : 0; }
+
 class ModelRun : public TrainingRun {
  public:
   ModelRun(Model& model, ModelTraining& training, const Callbacks& callbacks, Verbose verbose);
@@ -49,7 +52,7 @@ class ModelRun : public TrainingRun {
   void count_steps() { step_ = training_.steps(); }
   bool stopped() const { return stopped_; }
   bool needs_logs() const { return callbacks_.needs_logs(); }
-  // Before evaluation or prediction of so many batches; 0: not known.
+  // Before evaluation, prediction or an epoch of so many batches; 0: not known.
   void expect(int64_t steps) { steps_per_epoch_ = steps; }
   // How many steps the callbacks allow.
   int64_t most_steps() const;

@@ -138,6 +138,10 @@ Status Function::Impl::open(Stream& stream) {
   const int64_t batch = data.options().batch_size;
   if (batch % replicas != 0)
     return invalid(options_.name, ": batches of ", batch, " rows must be divisible by number of replicas ", replicas);
+  const LengthBuckets& buckets = data.options().buckets;
+  if (options_.remainder == Remainder::kPad && !buckets.boundaries.empty() && buckets.rows_divide_by % replicas != 0)
+    return invalid(options_.name, ": batches of buckets have multiples of ", buckets.rows_divide_by,
+                   " rows, which must be divisible by number of replicas ", replicas);
   if (options_.max_batch > 0 && batch != options_.max_batch)
     return invalid(options_.name, ": batches have ", batch, " rows, expected max_batch ", options_.max_batch);
   if (!options_.dynamic_shapes.empty())

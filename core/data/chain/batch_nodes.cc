@@ -56,7 +56,7 @@ class BucketNode : public BatchNode {
   BucketNode(Node from, Length length, std::vector<int64_t> boundaries, std::vector<int64_t> sizes, const BucketOptions& o)
       : BatchNode(std::move(from)), length_(std::move(length)), boundaries_(std::move(boundaries)), sizes_(std::move(sizes)), drops_(o.drop_remainder) {
     for (size_t b = 0; b < sizes_.size(); ++b)
-      paddings_.push_back({{}, o.padding_values, o.pad_to_bucket_boundary && b < boundaries_.size() ? boundaries_[b] - 1 : -1});
+      paddings_.push_back({o.padded_shapes, o.padding_values, o.pad_to_bucket_boundary && b < boundaries_.size() ? boundaries_[b] - 1 : -1});
     bounded_ = o.pad_to_bucket_boundary;
   }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/caught.h"
 #include "base/text.h"
@@ -150,6 +151,19 @@ uint64_t count_rows(const ChainNode& node, int64_t batch_rows, bool* counted) {
   return static_cast<uint64_t>(parts >= 0 ? parts : batches * batch_rows);
 }
 
+// Rows of the last bucket's shape whose memory any batch fits into: its own, or more where shorter buckets have so many rows.
+int64_t rows_for_all(const BucketTable& buckets) {
+  const int64_t multiple = std::accumulate(buckets.rows.begin(), buckets.rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
+  const std::vector<size_t>& last = buckets.bytes.back();
+  int64_t most = buckets.rows.back();
+  for (size_t b = 0; b < buckets.rows.size(); ++b)
+    for (size_t feature = 0; feature < last.size(); ++feature) {
+      const int64_t bytes = buckets.rows[b] * static_cast<int64_t>(buckets.bytes[b][feature]);
+      most = std::max(most, (bytes - 1) / static_cast<int64_t>(last[feature]) + 1);
+    }
+  return (most + multiple - 1) / multiple * multiple;
+}
+
 void describe_rows(const BatchNode& batch, Dataset::Impl* impl) {
   const Node from = batch.inputs()[0];
   const Element row = value_at(*from, first_of(*from));
@@ -163,9 +177,12 @@ void describe_rows(const BatchNode& batch, Dataset::Impl* impl) {
     impl->buckets.bytes.push_back(bytes_of(impl->buckets.specs.back()));
     check_specs(impl->buckets.specs.back());
   }
-  if (!rows.empty()) impl->options.buckets.boundaries.assign(rows.size(), 0);
   impl->specs = rows.empty() ? row_specs(batch, 0, row) : impl->buckets.specs.back();
-  impl->options.batch_size = rows.empty() ? batch.most_rows() : rows.back();
+  impl->options.batch_size = rows.empty() ? batch.most_rows() : rows_for_all(impl->buckets);
+  if (!rows.empty()) {
+    impl->options.buckets.boundaries.assign(rows.size(), 0);
+    impl->options.buckets.rows_divide_by = std::accumulate(rows.begin(), rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
+  }
   impl->options.drop_remainder = batch.drops_remainder();
 }
 

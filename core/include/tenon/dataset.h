@@ -173,6 +173,7 @@ struct PaddedBatchOptions {
 };
 
 struct BucketOptions {
+  std::map<std::string, std::vector<int64_t>> padded_shapes = {};  // as of PaddedBatchOptions: every axis is of unknown size elsewhere
   std::map<std::string, double> padding_values = {};
   // Axes of unknown size get the boundary - 1, not the longest of the batch: as many shapes as buckets, which a device wants.
   // Elements longer than the last boundary are then an error.

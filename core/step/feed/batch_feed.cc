@@ -160,6 +160,8 @@ bool BatchFeed::next(uint64_t i, std::span<Buffer*> feeds) {
 
 // Takes note of a batch, or gives it back with an error.
 Status BatchFeed::take(const Batch& batch) {
+  if (!positions_.empty() && batch.rows > static_cast<int64_t>(positions_.size()))  // of a bucket
+    positions_.resize(static_cast<size_t>(batch.rows));
   for (int64_t row = 0; !positions_.empty() && row < batch.rows; ++row)
     positions_[static_cast<size_t>(row)] = pipeline_->position(batch, row);
   const Status status = check(batch);
