@@ -53,7 +53,10 @@ void draw(Canvas& canvas, const BarsPicture& p, Extent size) {
     canvas.fill({left, middle - kBar / 2, std::max(length, 1.0), kBar}, bar.pale ? tint(kColors[5], 0.75) : kColors[0],
                 2);
     draw_name(canvas, bar, {left - 14, middle}, names);
-    canvas.text({left + length + 8, middle}, bar.text, {.size = kTextSize, .color = kInk, .bold = true});
+    const TextStyle style{.size = kTextSize, .color = kInk, .bold = true};
+    canvas.fill({left + length + 5, middle - 9, canvas.measure(bar.text, style).width + 6, 18},
+                kPaper);  // no line through it
+    canvas.text({left + length + 8, middle}, bar.text, style);
   }
 }
 

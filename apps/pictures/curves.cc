@@ -9,7 +9,8 @@
 namespace tenon::pictures {
 namespace {
 
-constexpr double kGap = 34, kHeadingRoom = 26, kTickRoom = 22, kLabelRoom = 20, kSample = 26, kLegendLine = 22;
+constexpr double kGap = 34, kHeadingRoom = 26, kTickRoom = 22, kLabelRoom = 20, kSample = 26, kLegendLine = 22,
+                 kNear = 1.5, kWider = 1.7;
 constexpr size_t kFewCurves = 2, kDotsOfFew = 40, kDotsOfMany = 12;  // points of a curve that are shown each
 
 struct Range {
@@ -48,7 +49,8 @@ class PanelDrawing {
     draw_axes();
     canvas_.clip({plot_.x - 4, plot_.y - 4, plot_.width + 8, plot_.height + 8});
     for (const Curve& curve : panel_.curves) draw_curve(curve.raw, curve, true);
-    for (const Curve& curve : panel_.curves) draw_curve(curve.points, curve, false);
+    for (size_t i = 0; i < panel_.curves.size(); ++i)
+      draw_curve(panel_.curves[i].points, panel_.curves[i], false, kWider * static_cast<double>(covers(i)));
     canvas_.unclip();
   }
 
@@ -86,8 +88,26 @@ class PanelDrawing {
                  {.size = kSmallSize, .color = kSoftInk, .across = Across::kMiddle, .down = Down::kTop});
   }
 
-  void draw_curve(const std::vector<Place>& points, const Curve& curve, bool faint) {
-    Stroke stroke{curve.color, faint ? 1.2 : 2, curve.dashed && !faint ? kDashes : std::vector<double>()};
+  // How many of those behind it in the list, which are drawn over it, lie on most of it: it has to be seen below them.
+  size_t covers(size_t i) const {
+    size_t covering = 0;
+    for (size_t other = i + 1; other < panel_.curves.size(); ++other)
+      covering +=
+          panel_.curves[i].dashed == panel_.curves[other].dashed && coincide(panel_.curves[i], panel_.curves[other]);
+    return covering;
+  }
+  bool coincide(const Curve& a, const Curve& b) const {
+    size_t near = 0;
+    for (size_t i = 0, j = 0; i < a.points.size(); ++i) {
+      while (j < b.points.size() && b.points[j].x < a.points[i].x) ++j;
+      if (j == b.points.size()) break;
+      near += b.points[j].x == a.points[i].x && std::abs(height_of(a.points[i].y) - height_of(b.points[j].y)) < kNear;
+    }
+    return 2 * near > a.points.size();
+  }
+
+  void draw_curve(const std::vector<Place>& points, const Curve& curve, bool faint, double wider = 0) {
+    Stroke stroke{curve.color, faint ? 1.2 : 2 + wider, curve.dashed && !faint ? kDashes : std::vector<double>()};
     if (faint) stroke.color.alpha = 0.28;
     const bool dots = !faint && points.size() <= (panel_.curves.size() <= kFewCurves ? kDotsOfFew : kDotsOfMany);
     std::vector<Place> stretch;
