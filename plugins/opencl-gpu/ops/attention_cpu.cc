@@ -17,7 +17,7 @@ int64_t lanes_of(const Driver& driver, const NodeView& node) {
 // Rooms, in elements that are computed with; kernels/network/attention_scores.cl and the kernels share them out. Keys and
 // values that many blocks read are copied.
 void choose_rooms(const Driver& driver, const NodeView& node, bool gradient, Attention& a) {
-  constexpr int64_t kDraws = 192, kReadOnce = 64;
+  constexpr int64_t kReadOnce = 64;
   const int64_t lanes = lanes_of(driver, node);
   a.block = std::min<int64_t>(kMostQueries, rounded_up(a.T, lanes));
   a.d_pitch = rounded_up(a.D, lanes);
@@ -25,7 +25,7 @@ void choose_rooms(const Driver& driver, const NodeView& node, bool gradient, Att
   a.packs = !a.whole || a.T > kReadOnce;
   const int64_t rows = a.block * a.d_pitch, transposed = a.block * a.D, scores = a.block * a.S;
   a.room = 2 * a.S * a.d_pitch + rows + transposed + scores * (a.bias_t ? 2 : 1);
-  if (a.limit) a.room += 2 * scores + kDraws;
+  if (a.limit) a.room += (a.S + 3) * rounded_up(a.block, 16);
   if (gradient) a.room += 2 * a.S * a.d_pitch + 2 * rows + 2 * transposed + scores;
   a.room = rounded_up(a.room, 16);
 }

@@ -27,9 +27,9 @@ static inline void products(uint16 x, ulong k, uint16 *high, uint16 *low) {
 #define PAIRS_BY_TURNS(a, b, l0, l1, l2, l3) \
   as_uint16((ulong8)(a.l0, b.l0, a.l1, b.l1, a.l2, b.l2, a.l3, b.l3))
 
-static inline void random_words(uint first, uint stream, ulong step, ulong seed, uint* words) {
-  uint16 x = first + (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), y = stream, z = (uint)step,
-         w = (uint)(step >> 32);
+// Word k of sixteen blocks is four[k].
+static inline void random_lanes(uint16 blocks, uint stream, ulong step, ulong seed, uint16 *four) {
+  uint16 x = blocks, y = stream, z = (uint)step, w = (uint)(step >> 32);
   uint low = (uint)seed, high = (uint)(seed >> 32);
   for (int round = 0; round < 10; ++round, low += 0x9E3779B9u, high += 0xBB67AE85u) {
     uint16 p_high, p_low, q_high, q_low;
@@ -40,10 +40,16 @@ static inline void random_words(uint first, uint stream, ulong step, ulong seed,
     z = q_high ^ w ^ high;
     w = q_low;
   }
-  const ulong8 xy = as_ulong8(BY_TURNS(uint16, x, y, s0, s1, s2, s3, s4, s5, s6, s7));
-  const ulong8 zw = as_ulong8(BY_TURNS(uint16, z, w, s0, s1, s2, s3, s4, s5, s6, s7));
-  const ulong8 more_xy = as_ulong8(BY_TURNS(uint16, x, y, s8, s9, sa, sb, sc, sd, se, sf));
-  const ulong8 more_zw = as_ulong8(BY_TURNS(uint16, z, w, s8, s9, sa, sb, sc, sd, se, sf));
+  four[0] = x, four[1] = y, four[2] = z, four[3] = w;
+}
+
+static inline void random_words(uint first, uint stream, ulong step, ulong seed, uint* words) {
+  uint16 f[4];
+  random_lanes(first + (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), stream, step, seed, f);
+  const ulong8 xy = as_ulong8(BY_TURNS(uint16, f[0], f[1], s0, s1, s2, s3, s4, s5, s6, s7));
+  const ulong8 zw = as_ulong8(BY_TURNS(uint16, f[2], f[3], s0, s1, s2, s3, s4, s5, s6, s7));
+  const ulong8 more_xy = as_ulong8(BY_TURNS(uint16, f[0], f[1], s8, s9, sa, sb, sc, sd, se, sf));
+  const ulong8 more_zw = as_ulong8(BY_TURNS(uint16, f[2], f[3], s8, s9, sa, sb, sc, sd, se, sf));
   vstore16(PAIRS_BY_TURNS(xy, zw, s0, s1, s2, s3), 0, words);
   vstore16(PAIRS_BY_TURNS(xy, zw, s4, s5, s6, s7), 1, words);
   vstore16(PAIRS_BY_TURNS(more_xy, more_zw, s0, s1, s2, s3), 2, words);

@@ -1,8 +1,8 @@
 // Attention on CPU devices, after attention_scores.cl: a work item takes a head's block of queries at a time.
 #define CHAINS 4  // sums that do not wait for each other
 
-// Scores become exp(score - greatest), of what dropout keeps. `each`: 1 / their sum, by query.
-INLINE void softmax_of(const Attention* a, const Block* o, W* each, __global W* lse) {
+// Scores become what dropout makes of exp(score - greatest). `each`: 1 / their sum before it, by query.
+INLINE void softmax_of(const Attention* a, const Block* o, W keep, W* each, __global W* lse) {
   for (long j = 0; j < o->rows; j += VW) {
     const V lane = lanes_from(j);
     V top = (V)(-INFINITY), sum[CHAINS];
@@ -18,7 +18,7 @@ INLINE void softmax_of(const Attention* a, const Block* o, W* each, __global W* 
     Room at = o->scores + (i)*a->block + j;                              \
     const V e = exp_of(GET(0, at) - top);                                \
     sum[c] += e;                                                         \
-    PUT(a->limit ? e * GET(0, o->kept + (i)*a->block + j) : e, 0, at);   \
+    PUT(a->limit ? e * kept_of(a, o, i, j, keep) : e, 0, at);            \
   }
     long i = 0;
     for (; i + CHAINS <= o->seen; i += CHAINS) UNROLL for (int c = 0; c < CHAINS; ++c) EXP_OF(i + c, c)
@@ -51,9 +51,7 @@ __kernel void attention(MEM(y), MEM(lse), MEM(q), MEM(k), MEM(v), MEM(bias), MEM
     }
     scores_of(a, &o, ELEMENTS(q) + query, ELEMENTS(bias), keys, scale);
     W each[MOST_QUERIES];
-    softmax_of(a, &o, each, POINTER(W, lse) + first_row(a, &o));
-    if (a->limit)
-      for (long r = 0; r < o.rows; ++r) each[r] *= keep;
+    softmax_of(a, &o, keep, each, POINTER(W, lse) + first_row(a, &o));
     To y = POINTER(STORED(X), y) + query;
     Room to = sums;
     long to_step = a->d_pitch;

@@ -25,7 +25,7 @@ INLINE void scores_grad(const Attention* a, const Block* o, Room g, const __glob
     const V logs = GET(0, l);
     for (long i = 0; i < o->seen; ++i) {
       const V e = exp_of(score_of(a, o, i, j, lane) - logs);
-      const V kept = a->limit ? GET(0, o->kept + i * a->block + j) * (V)(keep) : (V)(1);
+      const V kept = a->limit ? kept_of(a, o, i, j, keep) : (V)(1);
       Room at = g + i * a->block + j;
       PUT(e * kept, 0, o->scores + i * a->block + j);
       PUT(e * (GET(0, at) * kept - d) * (V)(scale), 0, at);

@@ -2,18 +2,6 @@
 // vector has a score of each of its queries: maxima and sums over keys need no step across lanes, and keys and values are
 // read as they lie. -D MOST_QUERIES: of a block.
 
-// The words that decide about `count` elements from `first` on.
-INLINE Words draw(const Attention* a, ulong seed, ulong step, ulong first, ulong count, __global uint* to) {
-  first += a->before;
-  const ulong begin = first & ~3ul;
-  for (ulong e = begin; e < first + count; e += PER_ITEM) {
-    uint words[PER_ITEM];
-    random_words((uint)(e >> 2), a->stream, step, seed, words);
-    for (int k = 0; k < PER_ITEM; ++k) to[e - begin + k] = words[k];
-  }
-  return to + (first - begin);
-}
-
 // Rows of numbers that products read: where they lie, or copied. Rows far apart by a power of two do not stay in a cache
 // together.
 typedef struct {
@@ -32,19 +20,40 @@ INLINE Rows rows_of(const Attention* a, From x, long step, long rows, Room room)
 typedef struct {
   long b, n, t0, rows, seen;          // seen: keys by the last of them
   long alone;                         // key i is seen by query t0 + i - alone and later ones
-  Room queries, scores, bias, kept;   // bias: where queries have one each
+  Room queries, scores, bias;         // bias: where queries have one each
   From bias_row;                      // where all of them have the same
-  __global uint* drawn;
+  __global uint* words;               // that decide about scores
   ulong seed, step;
 } Block;
+
+INLINE long words_pitch(const Attention* a) { return (a->block + 15) / 16 * 16; }
 
 INLINE Room share_out(const Attention* a, Room room, Block* o) {
   o->queries = room, room += a->D * a->block;
   o->scores = room, room += a->S * a->block;
   o->bias = room, room += a->bias_t ? a->S * a->block : 0;
-  o->kept = room, room += a->limit ? a->S * a->block : 0;
-  o->drawn = (__global uint*)room;
-  return room + (a->limit ? a->block * a->S + 3 * PER_ITEM : 0);
+  o->words = (__global uint*)room;
+  return room + (a->limit ? (a->S + 3) * words_pitch(a) : 0);
+}
+
+// The words of scores from number `first` on, for sixteen queries at a time. A query's scores begin anywhere in a block of four
+// words: the word of a key is the first of four neighbours, or one behind it.
+INLINE void draw_words(const Attention* a, const Block* o, ulong first) {
+  const uint16 lanes = (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  for (long j = 0; j < o->rows; j += 16) {
+    const uint16 at = (uint)(first & 3) + (lanes + (uint)j) * (uint)a->S, behind = at & 3;
+    uint16 block = (uint)(first >> 2) + (at >> 2), w[8];
+    random_lanes(block, a->stream, o->step, o->seed, w);
+    for (long i = 0; i < o->seen; i += 4) {
+      random_lanes(++block, a->stream, o->step, o->seed, w + 4);
+      UNROLL for (int k = 0; k < 4; ++k) {
+        uint16 word = w[k];
+        UNROLL for (uint c = 1; c < 4; ++c) word = behind == c ? w[k + c] : word;
+        vstore16(word, 0, o->words + (i + k) * words_pitch(a) + j);
+      }
+      UNROLL for (int k = 0; k < 4; ++k) w[k] = w[k + 4];
+    }
+  }
 }
 
 INLINE void begin_block(const Attention* a, Block* o, long b, long n, long t0) {
@@ -60,9 +69,13 @@ INLINE void scores_of(const Attention* a, Block* o, From q, From bias, Rows keys
   multiply(keys.at, keys.step, 1, a->D, o->queries, a->block, width_of(o), o->scores, a->block, o->seen, 0, 0);
   o->bias_row = bias + bias_place(a, o->b, o->t0, o->n);
   if (a->bias_t) pack_transposed(o->bias_row, a->bias_t, o->rows, o->seen, 1, o->bias, a->block);
-  if (!a->limit) return;
-  Words words = draw(a, o->seed, o->step, first_row(a, o) * a->S, o->rows * a->S, o->drawn);
-  pack_kept(words, a->S, o->rows, o->seen, a->limit, o->kept, a->block);
+  if (a->limit) draw_words(a, o, first_row(a, o) * a->S + a->before);
+}
+
+// `keep` or 0: what dropout makes of 1 for key i and queries j..
+INLINE V kept_of(const Attention* a, const Block* o, long i, long j, W keep) {
+  const JOIN(int, VW) keeps = JOIN(vload, VW)(0, o->words + i * words_pitch(a) + j) >> 8 >= (JOIN(uint, VW))(a->limit);
+  return JOIN(convert_, V)(keeps) * (V)(-keep);
 }
 
 // The score of key i for queries j.. of a block; -infinity for those that do not see it.

@@ -97,30 +97,15 @@ INLINE V load_lanes(From x, long many) {
   for (int c = 0; c < VW; ++c) part[c] = c < many ? LOAD(X, x, c) : 0;
   return GET(0, part);
 }
-// 1 for a word that keeps, 0 for one that drops.
-typedef const __global uint* Words;
-INLINE V kept_lanes(Words x, long many, uint limit) {
-  W part[VW];
-  INDEPENDENT
-  for (int c = 0; c < VW; ++c) part[c] = c < many && x[c] >> 8 >= limit ? 1 : 0;
-  return GET(0, part);
-}
-
 // to[n, pitch] = the transpose of x[rows, n] by `scale`; zeros behind its rows, up to whole vectors.
-#define TRANSPOSE_INTO(to, pitch, rows, n, scale, LANES)                                          \
-  for (long i = 0; i < rows; i += VW)                                                             \
-    for (long j = 0; j < n; j += VW) {                                                            \
-      V v[VW];                                                                                    \
-      UNROLL for (int r = 0; r < VW; ++r) v[r] = i + r < rows ? LANES : (V)(0);                   \
-      transpose(v);                                                                               \
-      UNROLL for (int c = 0; c < VW; ++c)                                                         \
-          if (j + c < n) PUT(v[c] * (V)(scale), 0, to + (j + c) * pitch + i);                     \
-    }
 INLINE void pack_transposed(From x, long step, long rows, long n, W scale, Room to, long pitch) {
-  TRANSPOSE_INTO(to, pitch, rows, n, scale, load_lanes(x + (i + r) * step + j, n - j))
-}
-INLINE void pack_kept(Words x, long step, long rows, long n, uint limit, Room to, long pitch) {
-  TRANSPOSE_INTO(to, pitch, rows, n, 1, kept_lanes(x + (i + r) * step + j, n - j, limit))
+  for (long i = 0; i < rows; i += VW)
+    for (long j = 0; j < n; j += VW) {
+      V v[VW];
+      UNROLL for (int r = 0; r < VW; ++r) v[r] = i + r < rows ? load_lanes(x + (i + r) * step + j, n - j) : (V)(0);
+      transpose(v);
+      UNROLL for (int c = 0; c < VW; ++c) if (j + c < n) PUT(v[c] * (V)(scale), 0, to + (j + c) * pitch + i);
+    }
 }
 
 // The other way, x[n, pitch] to rows of `to`.
