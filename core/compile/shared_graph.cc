@@ -37,6 +37,7 @@ class Sharing {
     graph_ = simplify(graph_);
     take_groups_apart();
     TENON_TRY(check_groups());
+    graph_ = in_order(std::move(graph_), order_of_exchanges());
     graph_ = prune_inputs(with_buckets());
     number_replicas();
     auto program = std::make_shared<PartedProgram>();
@@ -86,7 +87,29 @@ class Sharing {
 
   // ---- buckets ----
 
-  NodeId maker(ValueId v) const { return graph_.values[v].node; }
+  NodeId maker(ValueId v) const { return v < 0 ? -1 : graph_.values[v].node; }
+
+  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand.
+  std::vector<NodeId> order_of_exchanges() const {
+    std::vector<bool> waits(graph_.nodes.size(), false);  // for more than its one operand, or with what reads it
+    for (const Output& r : graph_.results)
+      if (const NodeId n = maker(r.value); n >= 0) waits[n] = true;
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (is_exchange(node) || (!waits[i] && node.operands.size() == 1 && maker(node.operands[0]) >= 0)) continue;
+      waits[i] = true;
+      for (const ValueId v : node.operands)
+        if (const NodeId n = maker(v); n >= 0) waits[n] = true;
+    }
+    std::vector<NodeId> place, order;
+    for (const Node& node : graph_.nodes) {
+      const auto n = static_cast<NodeId>(place.size());
+      place.push_back(waits[n] || is_exchange(node) ? n : place[maker(node.operands[0])]);
+      order.push_back(n);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place[a] < place[b]; });
+    return order;
+  }
 
   // The operands of a sum in the order in which they are there, in buckets, each of one dtype.
   std::vector<std::vector<size_t>> buckets_of(const Node& node) const {

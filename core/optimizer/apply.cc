@@ -71,9 +71,18 @@ class Applier {
 
   // Gradients become sums, and scale_ has what makes a mean of a sum: the updates' scale does it without a pass.
   void sum_over_replicas(std::vector<Trained>& all) {
-    const Tensors grads = all_reduce(gradients_of(all), ReduceKind::kSum);
-    for (size_t i = 0; i < all.size(); ++i) all[i].gradient = grads[i];
+    Tensors sent;
+    for (const Trained& t : all) sent.push_back(as_sent(t.gradient));
+    const Tensors sums = all_reduce(sent, ReduceKind::kSum);
+    for (size_t i = 0; i < all.size(); ++i) all[i].gradient = cast(sums[i], all[i].gradient.dtype());
     scale_ = full(graph_, DType::kF32, {}, 1.0 / graph_.replicas);
+  }
+
+  // What a gradient is on its way between replicas.
+  Tensor as_sent(Tensor gradient) const {
+    const DType to = graph_.between.all_reduce_dtype;
+    const bool narrows = to != DType::kNone && graph_.replicas > 1 && dtype_bytes(gradient.dtype()) > dtype_bytes(to);
+    return narrows ? cast(gradient, to) : gradient;
   }
 
   void unscale(const std::vector<Trained>& all) {

@@ -121,9 +121,9 @@ TensorFunction model_function(const ModelFn& model, const Params& params, const 
   };
 }
 
-Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas) {
+Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas, const BetweenReplicas& between) {
   TENON_ASSIGN(const Policy policy, Policy::named(params.get<std::string>("dtype_policy", "float32")));
-  return TraceOptions{.mode = mode, .replicas = replicas, .policy = policy, .what = "the model function"};
+  return TraceOptions{.mode = mode, .replicas = replicas, .policy = policy, .between = between, .what = "the model function"};
 }
 
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
@@ -156,6 +156,10 @@ int64_t count_parameters(const Graph& graph) {
   for (const Variable& v : graph.variables)
     if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
   return count;
+}
+
+BetweenReplicas between_replicas(const RunConfig& config) {
+  return {config.all_reduce_dtype, config.shard_optimizer_state};
 }
 
 Spread spread_over(const Device& device, const RunConfig& config) {

@@ -52,6 +52,17 @@ for small_files in "" "prlimit --fsize=16000000"; do  # enough for a copy of cpu
 done
 small_files=()
 
+# Gradients in bf16 between them: as between units of one process.
+expected=
+small=(mlp --hidden 256 --synthetic --train_batch_size 16 --train_steps 3 --noevaluate)
+same_bits 1 4 "${small[@]}"
+whole=$expected expected=
+for shape in "1 4" "2 2" "4 1"; do
+  # shellcheck disable=SC2086  # words
+  same_bits $shape "${small[@]}" --all_reduce_dtype bf16
+done
+[ "$expected" != "$whole" ] || complain "gradients in bf16 have the hash of those in f32, $whole"
+
 # One writer, one log; every example is evaluated once; a row of predictions for each.
 together 2 train fashion "${data[@]}" --device cpu --model_dir "$work/model" --train_steps 6 --save_checkpoints_steps 3 --json \
   >"$work/out" 2>"$work/err" || complain "train: $(cat "$work/err")"
