@@ -161,14 +161,18 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
 }
 
 void add_replica_flags(Flags& flags) {
-  flags.text("all_reduce_dtype", "",
-             "bf16: with several units or processes, what gradients are rounded to for their sum, which halves what is sent",
-             {"bf16"});
+  flags.text(
+      "all_reduce_dtype", "",
+      "bf16: with several units or processes, what gradients are rounded to for their sum, which halves what is sent",
+      {"bf16"});
+  flags.boolean(
+      "shard_optimizer_state", false,
+      "with several units or processes, each keeps a part of what the optimizer keeps, and updates that part");
 }
 
 std::string given_replica_flag(const Flags& flags) {
-  for (const char* name : {"all_reduce_dtype"})
-    if (flags.has(name) && flags.given(name)) return name;
+  if (flags.has("all_reduce_dtype") && flags.given("all_reduce_dtype")) return "all_reduce_dtype";
+  if (flags.get_or("shard_optimizer_state", false)) return "shard_optimizer_state";
   return {};
 }
 
@@ -176,7 +180,9 @@ std::string of_one_replica(const std::string& flag, const std::string& device) {
   return format("--%s is for several units or processes; '%s' is one", flag.c_str(), device.c_str());
 }
 
-DType all_reduce_dtype_of(const Flags& flags) { return dtype_from_name(flags.get_or("all_reduce_dtype", std::string())); }
+DType all_reduce_dtype_of(const Flags& flags) {
+  return dtype_from_name(flags.get_or("all_reduce_dtype", std::string()));
+}
 
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).shape_flags(flags); }
 
@@ -331,6 +337,8 @@ void ModelRun::check_optimizer() const {
   only_for("beta_2", {"adam", "adamw", "adamax", "nadam", "lamb", "lion"});
   only_for("epsilon",
            {"adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "rmsprop", "rmsprop_momentum", "lamb"});
+  if (flags_.get_or("shard_optimizer_state", false) && optimizer == "sgd")
+    throw UsageError{"--shard_optimizer_state does nothing with the optimizer sgd, which keeps nothing"};
   if (flags_.boolean("nesterov")) only_for("nesterov", {"momentum"});
 }
 
@@ -398,6 +406,7 @@ RunConfig ModelRun::run_config() const {
   c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
   c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
   c.all_reduce_dtype = all_reduce_dtype_of(flags_);
+  c.shard_optimizer_state = flags_.get_or("shard_optimizer_state", false);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;

@@ -119,7 +119,7 @@ Graph prune_inputs(const Graph& graph, bool feeds_only) {
 
 void add_state_results(Graph& graph) {
   for (const Variable& v : graph.variables)
-    if (v.next != kAbsent) graph.results.push_back({v.next, ResultMode::kLast, v.input, false, v.name});
+    if (v.next != kAbsent) graph.results.push_back({v.next, ResultMode::kLast, v.input, v.dealt.has_value(), v.name});
 }
 
 }  // namespace tenon

@@ -37,6 +37,7 @@ class Sharing {
     graph_ = simplify(graph_);
     take_groups_apart();
     TENON_TRY(check_groups());
+    take_states_from_exchanges();
     graph_ = in_order(std::move(graph_), order_of_exchanges());
     graph_ = prune_inputs(with_buckets());
     number_replicas();
@@ -60,7 +61,8 @@ class Sharing {
  private:
   bool crosses(const Node& node) const { return group_of(graph_, node) > 1 && !stays(group_of(graph_, node)); }
   bool is_exchange(const Node& node) const {
-    return (node.op == "all_reduce" || node.op == "all_gather") && crosses(node);
+    const bool deals = node.op == "reduce_scatter" && std::get<int64_t>(*find_attr(node.attrs, "axis")) == 0;
+    return (node.op == "all_reduce" || node.op == "all_gather" || deals) && crosses(node);
   }
   // Whether groups of so many replicas are in one process each.
   bool stays(int64_t group) const { return group <= units_ && units_ % group == 0; }
@@ -83,6 +85,25 @@ class Sharing {
                                               " of the ", graph_.replicas, " replicas; with ", units_,
                                               " in each process, expected all of them or a divisor of ", units_));
     return {};
+  }
+
+  // A state that becomes what an exchange gives, in another shape or without what is behind it, is copied from there.
+  void take_states_from_exchanges() {
+    for (Output& r : graph_.results) {
+      ValueId v = r.value;
+      while (is_beginning(maker(v))) v = graph_.nodes[maker(v)].operands[0];
+      if (r.alias < 0 || v == r.value || maker(v) < 0 || !is_exchange(graph_.nodes[maker(v)])) continue;
+      for (Variable& variable : graph_.variables)
+        if (variable.next == r.value && variable.input == r.alias) variable.next = v;
+      r.value = v;
+    }
+  }
+  // Whether a node gives the first elements of its operand as they are.
+  bool is_beginning(NodeId n) const {
+    if (n < 0 || graph_.nodes[n].op == "reshape") return n >= 0;
+    const Node& node = graph_.nodes[n];
+    const auto list = [&](const char* name) { return std::get<std::vector<int64_t>>(*find_attr(node.attrs, name)); };
+    return node.op == "slice" && list("start") == std::vector<int64_t>{0} && list("stride") == std::vector<int64_t>{1};
   }
 
   // ---- buckets ----
@@ -164,26 +185,22 @@ class Sharing {
 
   Cut cut() const {
     Cut out{.moved = {}, .to = PartKind::kExchange, .units = units_};
-    NodeId before = -1;
+    std::vector<std::pair<NodeId, int64_t>> sums;  // the last node that makes an operand, and the operands' bytes
     for (const Node& node : graph_.nodes) {
       out.moved.push_back(is_exchange(node));
-      if (!is_exchange(node) || node.op != "all_reduce") continue;
-      if (before >= 0 && last_maker(node) > before) out.begins.push_back(before + 1);
-      before = is_bucket(node) ? last_maker(node) : -1;
+      if (!is_exchange(node) || node.op == "all_gather") continue;
+      auto& [last, bytes] = sums.emplace_back(-1, 0);
+      for (const ValueId v : node.operands) last = std::max(last, maker(v)), bytes += graph_.type(v).bytes();
     }
-    std::sort(out.begins.begin(), out.begins.end());
+    std::sort(sums.begin(), sums.end());
+    int64_t open = 0;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      open += sums[i].second;
+      if (open < kBucketBytes || i + 1 == sums.size() || sums[i + 1].first == sums[i].first) continue;
+      out.begins.push_back(sums[i].first + 1);  // they are worth an exchange of their own, while the rest is computed
+      open = 0;
+    }
     return out;
-  }
-  NodeId last_maker(const Node& node) const {
-    NodeId last = -1;
-    for (const ValueId v : node.operands) last = std::max(last, maker(v));
-    return last;
-  }
-  // Whether what it sums is worth an exchange of its own, while the rest is computed.
-  bool is_bucket(const Node& node) const {
-    int64_t bytes = 0;
-    for (const ValueId v : node.operands) bytes += graph_.type(v).bytes();
-    return bytes >= kBucketBytes;
   }
 
   Graph graph_;

@@ -183,6 +183,7 @@ class Graph {
   // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
   int replicas = 1;
   BetweenReplicas between;
+  std::set<int> agreed;      // variables whose next value is made of what differs, and yet the same on all replicas
   Mode mode = Mode::kTrain;  // what it is built for; layers ask
   bool same_draws = false;   // units that run it draw the same numbers, not each its own
   // What layers compute in where the features do not say, and what variables are.

@@ -146,7 +146,7 @@ void agree_on_states(Graph& graph) {
   Tensors next;
   for (size_t i = 0; i < graph.variables.size(); ++i) {
     const Variable& v = graph.variables[i];
-    if (v.next == kAbsent || !varying[v.next]) continue;
+    if (v.next == kAbsent || !varying[v.next] || v.dealt || graph.agreed.count(static_cast<int>(i)) > 0) continue;
     if (!is_float(graph.type(v.next).dtype))
       fail("variable '", v.name, "' would differ between the ", graph.replicas, " replicas and is ",
            graph.type(v.next).str(), ", expected a float, whose mean is taken");

@@ -237,8 +237,8 @@ Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool 
   Impl& m = *impl_;
   if (lowered) TENON_TRY(m.open());
   const Spread spread = lowered ? spread_over(*m.device, m.config) : Spread();
-  TENON_ASSIGN(const Trace built,
-               trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode, spread, bounded_batch));
+  TENON_ASSIGN(const Trace built, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode,
+                                              spread, bounded_batch, between_replicas(m.config)));
   if (!lowered) return to_text(*built.graph);
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);
@@ -248,7 +248,7 @@ Result<StepPlan> Estimator::plan(const Dataset& input, Mode mode) {
   Impl& m = *impl_;
   TENON_TRY(m.open());
   TENON_ASSIGN(const Trace built, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode,
-                                              spread_over(*m.device, m.config)));
+                                              spread_over(*m.device, m.config), false, between_replicas(m.config)));
   return step_plan(*built.graph, m.device, compile_options(m.config, 1));
 }
 

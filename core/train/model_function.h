@@ -26,7 +26,8 @@ Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas
 BetweenReplicas between_replicas(const RunConfig& config);
 // Its graph alone.
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false);
+                          int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false,
+                          const BetweenReplicas& between = {});
 
 // Whether there is something to train on among them.
 bool are_labelled(const std::vector<FeatureSpec>& specs);

@@ -107,8 +107,12 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
 
 Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch,
                           bool bounded) {
-  const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop")),
-                                 flags.boolean("soft_placement"), bounded, all_reduce_dtype_of(flags)};
+  const PreflightOptions options{batch,
+                                 static_cast<int>(flags.integer("iterations_per_loop")),
+                                 flags.boolean("soft_placement"),
+                                 bounded,
+                                 all_reduce_dtype_of(flags),
+                                 flags.boolean("shard_optimizer_state")};
   return machine.run(model.info().model, model.params(), model.data().features(), options).take();
 }
 
