@@ -151,12 +151,37 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   if (!named || !has_own_epsilon(m))
     flags.number("epsilon", m.epsilon, "of Adam and its kin: what is added to the root of the mean square", 0, 1);
   add_dtype_flag(flags);
+  add_replica_flags(flags);
   flags.number("clipnorm", 0, "limit of each gradient's norm; 0: none");
   flags.number("global_clipnorm", 0, "limit of the norm of all gradients; 0: none");
   if (named) return;
   for (const char* name : {"train_steps", "train_batch_size", "learning_rate", "learning_rate_schedule", "warmup_steps",
                            "optimizer", "epsilon"})
     flags.mark_by_model(name);
+}
+
+void add_replica_flags(Flags& flags) {
+  flags.text(
+      "all_reduce_dtype", "",
+      "bf16: with several units or processes, what gradients are rounded to for their sum, which halves what is sent",
+      {"bf16"});
+  flags.boolean(
+      "shard_optimizer_state", false,
+      "with several units or processes, each keeps a part of what the optimizer keeps, and updates that part");
+}
+
+std::string given_replica_flag(const Flags& flags) {
+  if (flags.has("all_reduce_dtype") && flags.given("all_reduce_dtype")) return "all_reduce_dtype";
+  if (flags.get_or("shard_optimizer_state", false)) return "shard_optimizer_state";
+  return {};
+}
+
+std::string of_one_replica(const std::string& flag, const std::string& device) {
+  return format("--%s is for several units or processes; '%s' is one", flag.c_str(), device.c_str());
+}
+
+DType all_reduce_dtype_of(const Flags& flags) {
+  return dtype_from_name(flags.get_or("all_reduce_dtype", std::string()));
 }
 
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words) { kind_among(words).shape_flags(flags); }
@@ -257,6 +282,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   if (flags.has("weight_decay") && flags.given("weight_decay"))
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
+  check_dtypes();
   const models::ExampleInfo example = info_->example(params_);
   kind_ = &data_kind(example.kind);
   if (!flags.get_or("synthetic", false)) check_kind(flags.get_or("data_dir", std::string()));
@@ -313,6 +339,8 @@ void ModelRun::check_optimizer() const {
   only_for("beta_2", {"adam", "adamw", "adamax", "nadam", "lamb", "lion"});
   only_for("epsilon",
            {"adam", "adamw", "adamax", "nadam", "adagrad", "adadelta", "rmsprop", "rmsprop_momentum", "lamb"});
+  if (flags_.get_or("shard_optimizer_state", false) && optimizer == "sgd")
+    throw UsageError{"--shard_optimizer_state does nothing with the optimizer sgd, which keeps nothing"};
   if (flags_.boolean("nesterov")) only_for("nesterov", {"momentum"});
 }
 
@@ -327,11 +355,20 @@ void ModelRun::check_units(const std::string& device) const {
   }
   const bool shards = flags_.get_or<int64_t>("num_shards", 0) > 1;
   const bool pipelines = flags_.has("per_host_input_for_training") && flags_.given("per_host_input_for_training");
-  if (!shards && !pipelines) return;
+  const std::string replicas = given_replica_flag(flags_);
+  if (!shards && !pipelines && replicas.empty()) return;
   const ResolvedDevice found = resolve_device(device).take();
-  if (found.replicas == 1)
+  if (found.replicas > 1) return;
+  if (shards || pipelines)
     throw UsageError{format("--%s is for a device of several cores; '%s' has one",
                             shards ? "num_shards" : "per_host_input_for_training", found.device.c_str())};
+  throw UsageError{of_one_replica(replicas, found.device)};
+}
+
+// Flags that do nothing with this dtype policy.
+void ModelRun::check_dtypes() const {
+  if (all_reduce_dtype_of(flags_) == DType::kBF16 && flags_.text("dtype_policy") == "bfloat16")
+    throw UsageError{"--all_reduce_dtype bf16 does nothing with --dtype_policy bfloat16, whose gradients are bf16"};
 }
 
 int64_t ModelRun::train_batch() const {
@@ -370,6 +407,8 @@ RunConfig ModelRun::run_config() const {
   check_units(c.device);
   c.seed = static_cast<uint64_t>(flags_.get_or<int64_t>("seed", 0));
   c.iterations_per_loop = flags_.get_or<int64_t>("iterations_per_loop", 0);
+  c.all_reduce_dtype = all_reduce_dtype_of(flags_);
+  c.shard_optimizer_state = flags_.get_or("shard_optimizer_state", false);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;

@@ -21,7 +21,11 @@ std::vector<std::string> model_names();
 // The flags of the model that `words` name (none: the first model's are left out), with its defaults.
 void add_model_flags(Flags& flags, const std::vector<std::string>& words);
 void add_training_flags(Flags& flags, const std::vector<std::string>& words);
-void add_dtype_flag(Flags& flags);  // part of them
+void add_dtype_flag(Flags& flags);     // part of them
+void add_replica_flags(Flags& flags);  // part of them: of several units or processes
+DType all_reduce_dtype_of(const Flags& flags);
+std::string given_replica_flag(const Flags& flags);  // one of them that was given; "": none
+std::string of_one_replica(const std::string& flag, const std::string& device);  // why it does nothing there
 void add_data_flags(Flags& flags, const std::vector<std::string>& words);
 void add_data_dir_flags(Flags& flags, const std::vector<std::string>& words);    // part of them: data_dir and
 void add_shape_flags(Flags& flags, const std::vector<std::string>& words);       // numbers of an example
@@ -85,6 +89,7 @@ class ModelRun {
   Params::Value value_of(const Flags::Flag& flag) const;
   void check_kind(const std::string& directory) const;
   void check_optimizer() const;
+  void check_dtypes() const;
   void check_units(const std::string& device) const;
   void try_device() const;  // before the pool has threads
   Dataset train_part(const InputContext& context) const;

@@ -107,7 +107,9 @@ class Partition {
   }
 
   // Whether it is dealt over the units between parts.
-  bool split(ValueId v) const { return part_->kind == PartKind::kDevice && whole_.replicas > 1 && varying_[v]; }
+  bool split(ValueId v) const {
+    return part_->kind == PartKind::kDevice && whole_.replicas > 1 && cut_.units != 1 && varying_[v];
+  }
 
   void copy(const Node& node) {
     Node copied = node;
@@ -168,7 +170,7 @@ class Partition {
     value(state);
     const auto taken = std::find(part_->takes.begin(), part_->takes.end(), state);
     part_->graph.results.push_back(
-        {next, ResultMode::kLast, static_cast<int>(taken - part_->takes.begin()), false, r.name});
+        {next, ResultMode::kLast, static_cast<int>(taken - part_->takes.begin()), r.split, r.name});
     part_->gives.push_back(r.value);
   }
 

@@ -76,6 +76,21 @@ Graph Rewrite::run(const Visit& visit) {
   return std::move(to_);
 }
 
+Graph in_order(Graph graph, const std::vector<NodeId>& order) {
+  std::vector<NodeId> now(order.size());
+  std::vector<Node> nodes;
+  for (const NodeId n : order) {
+    now[n] = static_cast<NodeId>(nodes.size());
+    nodes.push_back(std::move(graph.nodes[n]));
+  }
+  for (Value& v : graph.values)
+    if (v.node >= 0) v.node = now[v.node];
+  for (Node& node : nodes)
+    if (node.forward_of >= 0) node.forward_of = now[node.forward_of];
+  graph.nodes = std::move(nodes);
+  return graph;
+}
+
 Graph prune_inputs(const Graph& graph, bool feeds_only) {
   std::vector<bool> used(graph.values.size(), false);
   for (const Node& node : graph.nodes)
@@ -104,7 +119,7 @@ Graph prune_inputs(const Graph& graph, bool feeds_only) {
 
 void add_state_results(Graph& graph) {
   for (const Variable& v : graph.variables)
-    if (v.next != kAbsent) graph.results.push_back({v.next, ResultMode::kLast, v.input, false, v.name});
+    if (v.next != kAbsent) graph.results.push_back({v.next, ResultMode::kLast, v.input, v.dealt.has_value(), v.name});
 }
 
 }  // namespace tenon

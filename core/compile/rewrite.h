@@ -49,6 +49,9 @@ Graph give_rows_to_updates(const Graph& graph);
 bool has_rows(const Node& node);
 Tensors dense_update(Rewrite& rewrite, const Node& node, const Tensors& operands);
 
+// The nodes in another order, which is topological too: order[i] becomes node i.
+Graph in_order(Graph graph, const std::vector<NodeId>& order);
+
 // Leaves out the inputs that nothing uses, and the variables that went with them; or FEED inputs only.
 Graph prune_inputs(const Graph& graph, bool feeds_only = false);
 

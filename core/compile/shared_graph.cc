@@ -37,6 +37,8 @@ class Sharing {
     graph_ = simplify(graph_);
     take_groups_apart();
     TENON_TRY(check_groups());
+    take_states_from_exchanges();
+    graph_ = in_order(std::move(graph_), order_of_exchanges());
     graph_ = prune_inputs(with_buckets());
     number_replicas();
     auto program = std::make_shared<PartedProgram>();
@@ -59,7 +61,8 @@ class Sharing {
  private:
   bool crosses(const Node& node) const { return group_of(graph_, node) > 1 && !stays(group_of(graph_, node)); }
   bool is_exchange(const Node& node) const {
-    return (node.op == "all_reduce" || node.op == "all_gather") && crosses(node);
+    const bool deals = node.op == "reduce_scatter" && std::get<int64_t>(*find_attr(node.attrs, "axis")) == 0;
+    return (node.op == "all_reduce" || node.op == "all_gather" || deals) && crosses(node);
   }
   // Whether groups of so many replicas are in one process each.
   bool stays(int64_t group) const { return group <= units_ && units_ % group == 0; }
@@ -84,9 +87,50 @@ class Sharing {
     return {};
   }
 
+  // A state that becomes what an exchange gives, in another shape or without what is behind it, is copied from there.
+  void take_states_from_exchanges() {
+    for (Output& r : graph_.results) {
+      ValueId v = r.value;
+      while (is_beginning(maker(v))) v = graph_.nodes[maker(v)].operands[0];
+      if (r.alias < 0 || v == r.value || maker(v) < 0 || !is_exchange(graph_.nodes[maker(v)])) continue;
+      for (Variable& variable : graph_.variables)
+        if (variable.next == r.value && variable.input == r.alias) variable.next = v;
+      r.value = v;
+    }
+  }
+  // Whether a node gives the first elements of its operand as they are.
+  bool is_beginning(NodeId n) const {
+    if (n < 0 || graph_.nodes[n].op == "reshape") return n >= 0;
+    const Node& node = graph_.nodes[n];
+    const auto list = [&](const char* name) { return std::get<std::vector<int64_t>>(*find_attr(node.attrs, name)); };
+    return node.op == "slice" && list("start") == std::vector<int64_t>{0} && list("stride") == std::vector<int64_t>{1};
+  }
+
   // ---- buckets ----
 
-  NodeId maker(ValueId v) const { return graph_.values[v].node; }
+  NodeId maker(ValueId v) const { return v < 0 ? -1 : graph_.values[v].node; }
+
+  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand.
+  std::vector<NodeId> order_of_exchanges() const {
+    std::vector<bool> waits(graph_.nodes.size(), false);  // for more than its one operand, or with what reads it
+    for (const Output& r : graph_.results)
+      if (const NodeId n = maker(r.value); n >= 0) waits[n] = true;
+    for (size_t i = graph_.nodes.size(); i-- > 0;) {
+      const Node& node = graph_.nodes[i];
+      if (is_exchange(node) || (!waits[i] && node.operands.size() == 1 && maker(node.operands[0]) >= 0)) continue;
+      waits[i] = true;
+      for (const ValueId v : node.operands)
+        if (const NodeId n = maker(v); n >= 0) waits[n] = true;
+    }
+    std::vector<NodeId> place, order;
+    for (const Node& node : graph_.nodes) {
+      const auto n = static_cast<NodeId>(place.size());
+      place.push_back(waits[n] || is_exchange(node) ? n : place[maker(node.operands[0])]);
+      order.push_back(n);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place[a] < place[b]; });
+    return order;
+  }
 
   // The operands of a sum in the order in which they are there, in buckets, each of one dtype.
   std::vector<std::vector<size_t>> buckets_of(const Node& node) const {
@@ -141,26 +185,22 @@ class Sharing {
 
   Cut cut() const {
     Cut out{.moved = {}, .to = PartKind::kExchange, .units = units_};
-    NodeId before = -1;
+    std::vector<std::pair<NodeId, int64_t>> sums;  // the last node that makes an operand, and the operands' bytes
     for (const Node& node : graph_.nodes) {
       out.moved.push_back(is_exchange(node));
-      if (!is_exchange(node) || node.op != "all_reduce") continue;
-      if (before >= 0 && last_maker(node) > before) out.begins.push_back(before + 1);
-      before = is_bucket(node) ? last_maker(node) : -1;
+      if (!is_exchange(node) || node.op == "all_gather") continue;
+      auto& [last, bytes] = sums.emplace_back(-1, 0);
+      for (const ValueId v : node.operands) last = std::max(last, maker(v)), bytes += graph_.type(v).bytes();
     }
-    std::sort(out.begins.begin(), out.begins.end());
+    std::sort(sums.begin(), sums.end());
+    int64_t open = 0;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      open += sums[i].second;
+      if (open < kBucketBytes || i + 1 == sums.size() || sums[i + 1].first == sums[i].first) continue;
+      out.begins.push_back(sums[i].first + 1);  // they are worth an exchange of their own, while the rest is computed
+      open = 0;
+    }
     return out;
-  }
-  NodeId last_maker(const Node& node) const {
-    NodeId last = -1;
-    for (const ValueId v : node.operands) last = std::max(last, maker(v));
-    return last;
-  }
-  // Whether what it sums is worth an exchange of its own, while the rest is computed.
-  bool is_bucket(const Node& node) const {
-    int64_t bytes = 0;
-    for (const ValueId v : node.operands) bytes += graph_.type(v).bytes();
-    return bytes >= kBucketBytes;
   }
 
   Graph graph_;

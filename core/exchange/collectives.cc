@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "exchange/sums.h"
 
@@ -35,16 +36,18 @@ struct Reducer::Round {
 Reducer::Reducer(Wire& wire, std::unique_ptr<SharedRoom> room) : wire_(wire), room_of_all_(std::move(room)) {}
 Reducer::~Reducer() = default;
 
+// ---- pieces ----
+
 // Arrays in pieces of about one size: parts of large ones, several small ones.
-void Reducer::cut(std::span<const ReducedArray> arrays, size_t piece_bytes) {
+void Reducer::cut_into(size_t piece_bytes, const std::function<size_t(size_t array)>& bytes_of) {
   pieces_.clear();
   Piece small;
   const auto flush = [&] {
     if (small.bytes > 0) pieces_.push_back(std::move(small));
     small = {};
   };
-  for (size_t a = 0; a < arrays.size(); ++a) {
-    const size_t bytes = arrays[a].bytes;
+  for (size_t a = 0; a < arrays_.size(); ++a) {
+    const size_t bytes = bytes_of(a);
     if (bytes == 0) continue;
     if (bytes <= piece_bytes / 4) {
       if (small.bytes + bytes > piece_bytes) flush();
@@ -60,11 +63,40 @@ void Reducer::cut(std::span<const ReducedArray> arrays, size_t piece_bytes) {
   flush();
 }
 
+// Piece i is that of process i modulo their number: of any, where all get the whole; else of the share that is its own.
+void Reducer::cut(size_t piece_bytes) {
+  if (work_ == Work::kAllReduce) return cut_into(piece_bytes, [&](size_t a) { return arrays_[a].bytes; });
+  cut_into(piece_bytes, [&](size_t a) { return share(a); });
+  const std::vector<Piece> of_first = std::exchange(pieces_, {});
+  for (const Piece& piece : of_first)
+    for (size_t owner = 0; owner < static_cast<size_t>(wire_.count()); ++owner) {
+      pieces_.push_back(piece);
+      for (Span& s : pieces_.back().spans) s.offset += owner * share(s.array);
+    }
+}
+
+size_t Reducer::share(size_t array) const { return arrays_[array].bytes / static_cast<size_t>(wire_.count()); }
+
+bool Reducer::is_own(size_t piece) const {
+  return piece % static_cast<size_t>(wire_.count()) == static_cast<size_t>(wire_.rank());
+}
+
+// What is gathered comes from one share, and what is dealt goes into one.
+const std::byte* Reducer::source(const Span& s, size_t unit) const {
+  const size_t before = sums() ? 0 : static_cast<size_t>(wire_.rank()) * share(s.array);
+  return arrays_[s.array].from[unit] + s.offset - before;
+}
+
+std::byte* Reducer::target(const Span& s) const {
+  const size_t before = spreads() ? 0 : static_cast<size_t>(wire_.rank()) * share(s.array);
+  return arrays_[s.array].to + s.offset - before;
+}
+
 // The unit's part of the piece in one place.
 const std::byte* Reducer::gathered(const Piece& piece, size_t unit, std::byte* room) const {
   size_t at = 0;
   for (const Span& s : piece.spans) {
-    std::memcpy(room + at, arrays_[s.array].from[unit] + s.offset, s.bytes);
+    std::memcpy(room + at, source(s, unit), s.bytes);
     at += s.bytes;
   }
   return room;
@@ -72,25 +104,38 @@ const std::byte* Reducer::gathered(const Piece& piece, size_t unit, std::byte* r
 
 void Reducer::scatter(const Piece& piece, const std::byte* from) const {
   for (const Span& s : piece.spans) {
-    std::memcpy(arrays_[s.array].to + s.offset, from, s.bytes);
+    std::memcpy(target(s), from, s.bytes);
     from += s.bytes;
   }
 }
 
-// Where a direct piece's sum goes.
-std::byte* Reducer::place(const Piece& piece) const { return arrays_[piece.spans[0].array].to + piece.spans[0].offset; }
+// Where a direct piece's result goes.
+std::byte* Reducer::place(const Piece& piece) const { return target(piece.spans[0]); }
+
+// ---- the three of them ----
 
 Status Reducer::all_reduce(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays) {
+  return exchange(Work::kAllReduce, kind, dtype, arrays);
+}
+Status Reducer::reduce_scatter(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays) {
+  return exchange(Work::kReduceScatter, kind, dtype, arrays);
+}
+Status Reducer::all_gather(std::span<const ReducedArray> arrays) {
+  return exchange(Work::kAllGather, ReduceKind::kSum, DType::kU8, arrays);
+}
+
+Status Reducer::exchange(Work work, ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays) {
+  work_ = work;
   kind_ = kind;
   dtype_ = dtype;
   arrays_ = arrays;
   if (arrays.empty()) return {};
   const bool shared = room_of_all_ && shared_piece() >= kLeastShared;
-  cut(arrays, shared ? std::min(kPieceBytes, shared_piece()) : kPieceBytes);
+  cut(shared ? std::min(kPieceBytes, shared_piece()) : kPieceBytes);
   size_t total = 0;
   for (const Piece& piece : pieces_) total += piece.bytes;
   if (total == 0) return {};
-  if (total * units() <= kLittleBytes) return gather_and_fold();
+  if (total * units() <= kLittleBytes) return sums() ? gather_and_fold() : gather_little();
   if (shared) return reduce_shared();
   const size_t each = static_cast<size_t>(wire_.count()), rounds = (pieces_.size() + each - 1) / each;
   rounds_.resize(kAhead + 2);
@@ -118,17 +163,41 @@ Status Reducer::gather_and_fold() {
       at += piece.bytes;
     }
   }
-  TENON_TRY(all_gather(wire_, own, all, total * u));
+  TENON_TRY(tenon::all_gather(wire_, own, all, total * u));
   std::vector<const std::byte*> parts;
   for (size_t replica = 0; replica < n * u; ++replica) parts.push_back(all + replica * total);
   fold(kind_, dtype_, parts, own, total);
   const std::byte* at = own;
-  for (const Piece& piece : pieces_) {
-    scatter(piece, at);
-    at += piece.bytes;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    if (spreads() || is_own(i)) scatter(pieces_[i], at);
+    at += pieces_[i].bytes;
   }
   return {};
 }
+
+// Shares, of all arrays, of each process in turn.
+Status Reducer::gather_little() {
+  size_t total = 0;
+  for (size_t i = 0; i < pieces_.size(); ++i)
+    if (is_own(i)) total += pieces_[i].bytes;
+  const size_t n = static_cast<size_t>(wire_.count());
+  room_.resize(total * (n + 1));
+  std::byte* own = room_.data();
+  for (size_t i = 0; i < pieces_.size(); ++i)
+    if (is_own(i)) {
+      gathered(pieces_[i], 0, own);
+      own += pieces_[i].bytes;
+    }
+  TENON_TRY(tenon::all_gather(wire_, room_.data(), own, total));
+  for (size_t rank = 0; rank < n; ++rank)
+    for (size_t i = rank; i < pieces_.size(); i += n) {
+      scatter(pieces_[i], own);
+      own += pieces_[i].bytes;
+    }
+  return {};
+}
+
+// ---- by messages ----
 
 Status Reducer::begin(Round& round, size_t first_piece) {
   const size_t n = static_cast<size_t>(wire_.count()), u = units(), me = static_cast<size_t>(wire_.rank());
@@ -143,13 +212,13 @@ Status Reducer::begin(Round& round, size_t first_piece) {
   for (size_t owner = 0; owner < round.pieces; ++owner) {
     const Piece& piece = pieces_[first_piece + owner];
     if (owner == me) continue;
-    for (size_t unit = 0; unit < u; ++unit) {
-      const Span& s = piece.spans[0];
+    for (size_t unit = 0; sums() && unit < u; ++unit) {
       const std::byte* const part =
-          is_direct(piece) ? arrays_[s.array].from[unit] + s.offset : gathered(piece, unit, round.take(piece.bytes));
+          is_direct(piece) ? source(piece.spans[0], unit) : gathered(piece, unit, round.take(piece.bytes));
       TENON_ASSIGN(const Wire::Request sent, wire_.send(static_cast<int>(owner), MessageTag::kPart, part, piece.bytes));
       round.others.push_back(sent);
     }
+    if (!spreads()) continue;
     std::byte* const to = is_direct(piece) ? place(piece) : round.take(piece.bytes);
     TENON_ASSIGN(const Wire::Request result,
                  wire_.receive(static_cast<int>(owner), MessageTag::kResult, to, piece.bytes));
@@ -161,11 +230,10 @@ Status Reducer::begin(Round& round, size_t first_piece) {
   for (size_t rank = 0; rank < n; ++rank)
     for (size_t unit = 0; unit < u; ++unit) {
       if (rank == me) {
-        const Span& s = own.spans[0];
-        round.parts.push_back(is_direct(own) ? arrays_[s.array].from[unit] + s.offset
-                                             : gathered(own, unit, round.take(own.bytes)));
+        round.parts.push_back(is_direct(own) ? source(own.spans[0], unit) : gathered(own, unit, round.take(own.bytes)));
         continue;
       }
+      if (!sums()) continue;
       std::byte* const to = round.take(own.bytes);
       TENON_ASSIGN(const Wire::Request part, wire_.receive(static_cast<int>(rank), MessageTag::kPart, to, own.bytes));
       round.coming.push_back(part);
@@ -174,7 +242,7 @@ Status Reducer::begin(Round& round, size_t first_piece) {
   return {};
 }
 
-// Adds up the own piece, and sends the sum to all.
+// Adds up the own piece, or has it, and sends it to all.
 Status Reducer::fold_own(Round& round) {
   const size_t me = static_cast<size_t>(wire_.rank());
   if (me >= round.pieces) return {};
@@ -182,7 +250,7 @@ Status Reducer::fold_own(Round& round) {
   TENON_TRY(wire_.wait(round.coming));
   std::byte* const to = is_direct(own) ? place(own) : round.take(own.bytes);
   fold(kind_, dtype_, round.parts, to, own.bytes);
-  for (int rank = 0; rank < wire_.count(); ++rank) {
+  for (int rank = 0; spreads() && rank < wire_.count(); ++rank) {
     if (rank == wire_.rank()) continue;
     TENON_ASSIGN(const Wire::Request sent, wire_.send(rank, MessageTag::kResult, to, own.bytes));
     round.others.push_back(sent);

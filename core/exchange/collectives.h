@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -15,25 +16,31 @@
 
 namespace tenon {
 
-// An array that is added up: a part of each unit of this process, in their order, and where the sum over the units of all
-// processes goes, which is none of them.
+// An array that is exchanged: a part of each unit of this process, in their order, and where the result goes, which is none of
+// them. `bytes` are those of what is added up or put together.
 struct ReducedArray {
   std::vector<const std::byte*> from;
   std::byte* to = nullptr;
   size_t bytes = 0;
 };
 
-// Reduces arrays of one dtype. Small ones travel together; what is little goes to everybody, who adds it up in log2(processes)
+// Arrays of one dtype. Small ones travel together; what is little goes to everybody, who adds it up in log2(processes)
 // rounds; of more, each process adds up a share and sends it round, in pieces, so that adding and sending overlap: through memory
 // that all processes see, where there is some, else by messages.
-// A piece of `piece_bytes` has to be whole elements. REQUIRED: folds(dtype).
+// REQUIRED: folds(dtype).
 class Reducer {
  public:
   explicit Reducer(Wire& wire, std::unique_ptr<SharedRoom> room = nullptr);
   ~Reducer();
+  // The sum over the units of all processes, in each.
   Status all_reduce(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays);
+  // In each the share of the sum that is its own: `bytes` are in equal shares, by rank.
+  Status reduce_scatter(ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays);
+  // All shares in each: `from` is one part, the own share. The dtype is of no matter.
+  Status all_gather(std::span<const ReducedArray> arrays);
 
  private:
+  enum class Work { kAllReduce, kReduceScatter, kAllGather };
   struct Span {  // of one array
     size_t array, offset, bytes;
   };
@@ -42,8 +49,17 @@ class Reducer {
     size_t bytes = 0;
   };
   struct Round;
-  void cut(std::span<const ReducedArray> arrays, size_t piece_bytes);
+  Status exchange(Work work, ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays);
+  bool sums() const { return work_ != Work::kAllGather; }
+  bool spreads() const { return work_ != Work::kReduceScatter; }
+  bool is_own(size_t piece) const;
+  size_t share(size_t array) const;
+  void cut(size_t piece_bytes);
+  void cut_into(size_t piece_bytes, const std::function<size_t(size_t array)>& bytes_of);
+  const std::byte* source(const Span& span, size_t unit) const;
+  std::byte* target(const Span& span) const;
   Status gather_and_fold();
+  Status gather_little();
   Status reduce_shared();
   size_t shared_piece() const;
   uint64_t number_of(size_t round) const { return shared_rounds_ + round + 1; }
@@ -62,6 +78,7 @@ class Reducer {
   size_t units() const { return arrays_[0].from.size(); }
 
   Wire& wire_;
+  Work work_ = Work::kAllReduce;
   ReduceKind kind_ = ReduceKind::kSum;
   DType dtype_ = DType::kF32;
   std::span<const ReducedArray> arrays_;

@@ -1,5 +1,5 @@
-// Sums through memory that all processes see: each puts its parts of a round's pieces into their owners' slots, adds up its own
-// piece, and takes the others' sums.
+// Exchanges through memory that all processes see: each puts its parts of a round's pieces into their owners' slots, adds up its
+// own piece, and takes the others' sums. What is dealt is not taken, and what is gathered is put there by its owner.
 #include <algorithm>
 #include <cstring>
 
@@ -48,7 +48,7 @@ std::byte* Reducer::shared_part(int owner, size_t round, size_t replica) const {
 // The owner added up what lay there before this process took the sum.
 void Reducer::give_parts(size_t round) {
   const int me = wire_.rank();
-  for (int owner = 0; owner < wire_.count(); ++owner) {
+  for (int owner = 0; sums() && owner < wire_.count(); ++owner) {
     const Piece* const piece = piece_of(owner, round);
     if (!piece || owner == me) continue;
     for (size_t unit = 0; unit < units(); ++unit)
@@ -64,8 +64,8 @@ Status Reducer::sum_own(size_t round) {
   uint64_t& used = slot_used_[number_of(round) % SharedRoom::kSlots];
   TENON_TRY(wire_.wait_until([&] {
     for (int by = 0; by < n; ++by)
-      if (by != me &&
-          (!reached(room_of_all_->given(me, by), number_of(round)) || !reached(room_of_all_->taken(me, by), used)))
+      if (by != me && ((sums() && !reached(room_of_all_->given(me, by), number_of(round))) ||
+                       !reached(room_of_all_->taken(me, by), used)))
         return false;
     return true;
   }));
@@ -73,9 +73,9 @@ Status Reducer::sum_own(size_t round) {
   for (size_t replica = 0; replica < static_cast<size_t>(n) * units(); ++replica) {
     std::byte* const part = shared_part(me, round, replica);
     const bool own = replica / units() == static_cast<size_t>(me);
-    const Span& s = piece->spans[0];
+    if (!own && !sums()) continue;
     shared_parts_.push_back(!own                ? part
-                            : is_direct(*piece) ? arrays_[s.array].from[replica % units()] + s.offset
+                            : is_direct(*piece) ? source(piece->spans[0], replica % units())
                                                 : gathered(*piece, replica % units(), part));
   }
   std::byte* const sum = shared_part(me, round, static_cast<size_t>(n) * units());
@@ -93,7 +93,7 @@ Status Reducer::take_sums(size_t round) {
     const Piece* const piece = piece_of(owner, round);
     if (!piece) continue;
     TENON_TRY(wire_.wait_until([&] { return reached(room_of_all_->summed(owner), number_of(round)); }));
-    scatter(*piece, shared_part(owner, round, static_cast<size_t>(n) * units()));
+    if (spreads()) scatter(*piece, shared_part(owner, round, static_cast<size_t>(n) * units()));
     reach(room_of_all_->taken(owner, me), number_of(round));
   }
   return {};

@@ -240,7 +240,12 @@ Result<std::string> World::first_tells(const std::string& text) {
 }
 
 Status World::first_does(const std::function<Status()>& work) {
-  const Status own = rank_ == 0 ? caught([&] { return work(); }) : Status();
+  const bool gives = has_parts();
+  works_alone_ = rank_ == 0;
+  const Status own = rank_ == 0 ? caught([&] { return work(); }) : gives ? give_parts() : Status();
+  works_alone_ = false;
+  if (rank_ == 0 && gives) TENON_TRY(want_no_more());
+  if (rank_ > 0) TENON_TRY(own);
   TENON_ASSIGN(const int64_t code, first_says(static_cast<int64_t>(own.code())));
   if (code == 0) return {};
   TENON_ASSIGN(const std::string message, first_tells(own.message()));

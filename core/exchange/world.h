@@ -2,11 +2,13 @@
 // compute. Every process posts the same exchanges in the same order.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -15,6 +17,7 @@
 
 #include "backend/device.h"
 #include "exchange/collectives.h"
+#include "exchange/parts.h"
 
 namespace tenon {
 
@@ -48,8 +51,9 @@ class World {
   Status gather(const void* from, void* out, size_t bytes);
   // What process 0 has, of up to 4,000 bytes.
   Result<std::string> first_tells(const std::string& text);
-  // The status of what process 0 does.
+  // The status of what process 0 does. Meanwhile the others give it what it reads of Parts.
   Status first_does(const std::function<Status()>& work);
+  bool works_alone() const { return works_alone_; }  // whether this is process 0 in it
   // An error, the same in all processes, where one has another value than process 0: "process 2 on b has the flags ..".
   Status expect_same(std::string_view what, const std::string& value);
 
@@ -57,7 +61,13 @@ class World {
   bool leave(const std::string& error);
 
  private:
+  friend class Parts;
   World() = default;
+  uint64_t add(const Parts& parts);  // its number, the same in all processes
+  void remove(const Parts& parts);
+  bool has_parts() const;
+  Status want_no_more();
+  Status give_parts();
   Status open();
   [[noreturn]] static void end_unmet(std::chrono::milliseconds waited);
   void work();
@@ -80,6 +90,10 @@ class World {
   bool opened_ = false, ending_ = false, ended_ = false;
   bool shares_memory_ = false;
   bool all_left_ = false, silent_ = false;  // of end()
+  std::atomic<bool> works_alone_ = false;
+  mutable std::mutex parts_mutex_;
+  std::map<uint64_t, const Parts*> parts_;
+  uint64_t last_parts_ = 0;
   std::string error_;                       // that this process ends with
 };
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -109,6 +110,9 @@ struct Variable {
   bool trainable = true;
   VariableKind kind = VariableKind::kWeight;
   ValueId next = kAbsent;  // its value after the step, which was assigned last; absent: unchanged
+  // Where each replica has a part of its elements: its shape. They lie in a row then, with zeros behind them, of which the input
+  // is this replica's part.
+  std::optional<Shape> dealt = {};
   std::function<Tensor(Tensor)> constraint = {};  // what an optimizer keeps it to after each update; empty: to nothing
   std::vector<ValueId> reads = {};  // what it was read as after assignments: `next` of then, behind a stopped gradient
   std::weak_ptr<const void> owner = {};  // the object that has it; none: whatever has its name
@@ -162,6 +166,12 @@ std::string foreign_text(const Tensor& x);
 // Which of its graph's variables it is, or is a value of; throws Error that begins with `who` where it is none.
 int variable_index(std::string_view who, const Tensor& x);
 
+// How replicas share what an optimizer does.
+struct BetweenReplicas {
+  DType all_reduce_dtype = DType::kNone;  // what wider gradients are cast to on their way; kNone: they stay what they are
+  bool shard_optimizer_state = false;     // each replica keeps a part of what optimizers keep
+};
+
 class Graph {
  public:
   GraphSerial serial;
@@ -172,6 +182,8 @@ class Graph {
   std::vector<Variable> variables;
   // Units that run this graph, each on its part of the batch; set before the graph is built. Shapes are those of one.
   int replicas = 1;
+  BetweenReplicas between;
+  std::set<int> agreed;      // variables whose next value is made of what differs, and yet the same on all replicas
   Mode mode = Mode::kTrain;  // what it is built for; layers ask
   bool same_draws = false;   // units that run it draw the same numbers, not each its own
   // What layers compute in where the features do not say, and what variables are.

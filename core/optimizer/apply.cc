@@ -41,6 +41,8 @@ Tensor both(Tensor a, Tensor b) { return a && b ? minimum(a, b) : a ? a : b; }
 struct Trained {
   int variable;
   Tensor value, gradient;
+  std::optional<Dealt> dealt = {};  // where a replica updates a part
+  bool has_part = false;            // the gradient is that part's
 };
 
 Tensors gradients_of(const std::vector<Trained>& all) {
@@ -58,6 +60,7 @@ class Applier {
     calls_ = own_counter(graph_, names_);
     updates_ = updates_of(options_, calls_);
     lr_ = learning_rate_tensor(graph_, optimizer_.learning_rate, calls_, names_.of("learning_rate"));
+    deal(all);
     if (optimizer_.cross_shard || graph_.replicas > 1) sum_over_replicas(all);
     unscale(all);
     if (options_.gradient_accumulation_steps > 1) accumulate(all);
@@ -69,11 +72,43 @@ class Applier {
  private:
   const std::string& name_of(const Trained& t) const { return graph_.variables[static_cast<size_t>(t.variable)].name; }
 
+  void deal(std::vector<Trained>& all) const {
+    if (graph_.between.shard_optimizer_state && graph_.replicas > 1 && optimizer_.averages_itself)
+      fail_at_parts(optimizer_.name, "its averages are what is evaluated");
+    for (Trained& t : all)
+      if (Dealt::deals(graph_, t.value.shape())) t.dealt.emplace(graph_, t.value.shape());
+  }
+
+  // Whether something is made of all of a gradient's elements.
+  bool needs_whole_gradients() const {
+    return options_.clipnorm > 0 || options_.global_clipnorm > 0 || optimizer_.loss_scale;
+  }
+
   // Gradients become sums, and scale_ has what makes a mean of a sum: the updates' scale does it without a pass.
   void sum_over_replicas(std::vector<Trained>& all) {
-    const Tensors grads = all_reduce(gradients_of(all), ReduceKind::kSum);
-    for (size_t i = 0; i < all.size(); ++i) all[i].gradient = grads[i];
+    Tensors sent;
+    const std::string origin = graph_.origin;
+    for (Trained& t : all) {
+      graph_.origin = name_of(t);
+      t.has_part = t.dealt && !needs_whole_gradients();
+      if (t.has_part)
+        t.gradient = cast(t.dealt->sum(as_sent(t.gradient)), t.gradient.dtype());
+      else
+        sent.push_back(as_sent(t.gradient));
+    }
+    graph_.origin = origin;
+    const Tensors sums = sent.empty() ? Tensors() : all_reduce(sent, ReduceKind::kSum);
+    size_t next = 0;
+    for (Trained& t : all)
+      if (!t.has_part) t.gradient = cast(sums[next++], t.gradient.dtype());
     scale_ = full(graph_, DType::kF32, {}, 1.0 / graph_.replicas);
+  }
+
+  // What a gradient is on its way between replicas.
+  Tensor as_sent(Tensor gradient) const {
+    const DType to = graph_.between.all_reduce_dtype;
+    const bool narrows = to != DType::kNone && graph_.replicas > 1 && dtype_bytes(gradient.dtype()) > dtype_bytes(to);
+    return narrows ? cast(gradient, to) : gradient;
   }
 
   void unscale(const std::vector<Trained>& all) {
@@ -94,7 +129,9 @@ class Applier {
       graph_.origin = name_of(t);
       Tensor g = widened(t.gradient);
       if (scale_) g = mul(g, cast(scale_, g.dtype()));
-      const Tensor before = own_slot(graph_, names_.slot(name_of(t), "gradient_accumulator"), g.type(), 0);
+      const std::string slot = names_.slot(name_of(t), "gradient_accumulator");
+      const Tensor before =
+          t.has_part ? own_dealt_slot(graph_, slot, g.dtype(), *t.dealt, 0) : own_slot(graph_, slot, g.type(), 0);
       const Tensor sum = add(before, g);
       assign(before, gated(finite_, select(due, scalar_like(sum, 0), sum), before));
       t.gradient = cast(div(sum, scalar_like(sum, n)), t.gradient.dtype());
@@ -116,7 +153,6 @@ class Applier {
                       .names = names_,
                       .optimizer = optimizer_.name,
                       .name = name_of(t),
-                      .target = t.value,
                       .value = t.value,
                       .gradient = t.gradient,
                       .rate = lr_,
@@ -125,14 +161,24 @@ class Applier {
                       .gate = gate_};
     graph_.origin = in.name;
     clip(in);
+    if (t.dealt) take_part(in, t);
     decay(in);
     Update update(in);
+    const size_t first = graph_.nodes.size();
     named_throw([&] { optimizer_.update(update); },
                 [&] { return cat(optimizer_.name, ": the update of '", in.name, "'"); });
-    if (!in.assigned) fail(optimizer_.name, ": the update of '", in.name, "' assigns no next value to it");
+    if (!in.next) fail(optimizer_.name, ": the update of '", in.name, "' assigns no next value to it");
+    if (t.dealt) expect_pointwise(graph_, first, optimizer_.name);
+    assign(t.value, t.dealt ? t.dealt->joined(in.next) : in.next);
     if (options_.use_ema && !optimizer_.averages_itself)
       move_average(graph_, names_, options_, t.variable, updates_, gate_);
     constrain(t);
+  }
+
+  void take_part(Update::Inside& in, const Trained& t) const {
+    in.dealt = &*t.dealt;
+    in.value = t.dealt->own(in.value);
+    if (!t.has_part) in.gradient = t.dealt->own(in.gradient);
   }
 
   void clip(Update::Inside& in) const {

@@ -52,11 +52,12 @@ void check_muon(const MuonOptions& o) {
 }
 
 bool takes_muon(const MuonOptions& o, const Update& u) {
-  if (u.inside().value.rank() != 2 || (o.exclude_embeddings && is_embedding(u.name()))) return false;
+  if (u.inside().shape().rank() != 2 || (o.exclude_embeddings && is_embedding(u.name()))) return false;
   return !any_found(o.exclude_layers, u.name(), "Muon: exclude_layers");
 }
 
 void update_by_muon(const MuonOptions& o, Update& u) {
+  if (u.inside().dealt) fail_at_parts("Muon", cat("'", u.name(), "' gets a step that is orthogonal as a whole"));
   const NameScope scope(u.inside().graph, cat(u.name(), "/update"));
   const Tensor g = u.gradient(), lr = u.learning_rate(), w = u.variable();
   const Tensor m = o.momentum * u.slot("Muon") + g;

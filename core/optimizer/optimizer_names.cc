@@ -41,6 +41,14 @@ Tensor own_variable_of_optimizer(Graph& graph, const std::string& name, const Ty
   return Tensor(&graph, graph.variable_value(made));
 }
 
+Tensor own_dealt_slot(Graph& graph, const std::string& name, DType dtype, const Dealt& dealt, double initial) {
+  const Tensor part = own_slot(graph, name, {dtype, dealt.part()}, initial);
+  Variable& v = graph.variables[static_cast<size_t>(variable_index("own_dealt_slot", part))];
+  v.dealt = dealt.whole();
+  graph.inputs[static_cast<size_t>(v.input)].split = true;
+  return part;
+}
+
 Tensor own_counter(Graph& graph, const OptimizerNames& names) {
   return own_variable_of_optimizer(graph, names.counter(), {DType::kI64, {}}, VariableKind::kCounter, 0);
 }

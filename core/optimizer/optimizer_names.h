@@ -4,6 +4,7 @@
 #include <string>
 
 #include "graph/graph.h"
+#include "optimizer/dealt.h"
 #include "tenon/optimizers.h"
 
 namespace tenon {
@@ -30,6 +31,8 @@ Tensor own_variable_of_optimizer(Graph& graph, const std::string& name, const Ty
 inline Tensor own_slot(Graph& graph, const std::string& name, const Type& type, double initial) {
   return own_variable_of_optimizer(graph, name, type, VariableKind::kSlot, initial);
 }
+// A slot of that type as a whole, of which it is this replica's part.
+Tensor own_dealt_slot(Graph& graph, const std::string& name, DType dtype, const Dealt& dealt, double initial);
 // How often the optimizer was applied, i64.
 Tensor own_counter(Graph& graph, const OptimizerNames& names);
 

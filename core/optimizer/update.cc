@@ -38,7 +38,13 @@ Tensor rounded(const Update::Inside& in, std::string_view what, Tensor next, Ten
 }  // namespace
 
 Tensor Update::Inside::slot(std::string_view slot, const Type& type, double initial) {
-  const Tensor value = own_slot(graph, names.slot(name, slot), type, initial);
+  const std::string full = names.slot(name, slot);
+  const bool part = dealt && type.shape == dealt->part();
+  if (dealt && !part && type.shape.rank() > 0)
+    fail_at_parts(optimizer, cat("slot '", full, "' is ", type.str(), " of one variable of ", shape().str()));
+  const Tensor value =
+      part ? own_dealt_slot(graph, full, type.dtype, *dealt, initial) : own_slot(graph, full, type, initial);
+  if (dealt && !part) graph.agreed.insert(variable_index(optimizer, value));
   slots[std::string(slot)] = value;
   return value;
 }
@@ -62,8 +68,7 @@ Tensor Update::slot(std::string_view name, const Shape& shape, double initial) {
 }
 
 void Update::assign(Tensor next) {
-  tenon::assign(inside_->target, rounded(*inside_, cat("'", inside_->name, "'"), next, inside_->value));
-  inside_->assigned = true;
+  inside_->next = rounded(*inside_, cat("'", inside_->name, "'"), next, inside_->value);
 }
 
 void Update::assign(std::string_view slot, Tensor next) {
@@ -81,9 +86,8 @@ void update_by_op(const FusedUpdate& fused, Update& update) {
   Tensors operands{in.value, in.gradient, in.rate, in.step, in.scale, in.gate, {}};
   operands.insert(operands.end(), slots.begin(), slots.end());
   const Tensors next = emit(in.graph, fused.op, operands, fused.attrs, cat(in.name, "/update"));
-  assign(in.target, next[0]);
+  in.next = next[0];
   for (size_t i = 0; i < slots.size(); ++i) assign(slots[i], next[i + 1]);
-  in.assigned = true;
 }
 
 bool any_found(const std::vector<std::string>& patterns, const std::string& name, std::string_view what) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "op/op.h"
+#include "optimizer/dealt.h"
 #include "optimizer/optimizer_names.h"
 #include "tenon/optimizers.h"
 
@@ -18,14 +19,16 @@ struct Update::Inside {
   const OptimizerNames& names;
   const std::string& optimizer;  // for messages
   std::string name;              // of the variable
-  Tensor target;                 // to assign to
   Tensor value;                  // after weight decay
   Tensor gradient, rate, step;
+  const Dealt* dealt =
+      nullptr;          // where value, gradient and slots of its shape are this replica's part; null: all of them
   Tensor scale, gate;   // absent: 1, true
   bool decays = false;  // weight decay does not leave it out
   std::map<std::string, Tensor, std::less<>> slots = {};
-  bool assigned = false;
+  Tensor next = {};  // that was assigned, of the shape that `value` has
 
+  const Shape& shape() const { return dealt ? dealt->whole() : value.shape(); }  // of the variable
   Tensor slot(std::string_view slot, const Type& type, double initial);
 };
 

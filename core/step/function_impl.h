@@ -30,6 +30,7 @@ struct Strategy::Impl : ObjectNames, std::enable_shared_from_this<Strategy::Impl
     return {.mode = mode,
             .replicas = device->replicas(),
             .policy = policy,
+            .between = {options.all_reduce_dtype, options.shard_optimizer_state},
             .draws_by = "draws",
             .one_step = one_step,
             .objects = shared_from_this(),

@@ -6,6 +6,7 @@
 #include "backend/forecast.h"
 #include "base/text.h"
 #include "compile/compile.h"
+#include "compile/parted_program.h"
 #include "step/program_plan.h"
 
 namespace tenon {
@@ -92,6 +93,47 @@ class Naming {
   std::vector<NodeId> numbers_;  // of nodes, as the device numbers them
 };
 
+Result<StepPlan> plan_of(const Executable& program) {
+  TENON_ASSIGN(const ProgramDescription description,
+               describe(*program.device, program.program, static_cast<uint32_t>(image_nodes(program.graph).size())));
+  return Naming(program.graph, description).plan();
+}
+
+// What processes do together has a step for each node.
+StepPlan plan_of_exchange(const Graph& graph) {
+  StepPlan out;
+  out.nodes = static_cast<int>(graph.nodes.size());
+  for (const Node& node : graph.nodes)
+    out.steps.push_back({.name = node.name, .op = node.op, .algorithm = "exchange", .nodes = {{node.name, node.op}}});
+  return out;
+}
+
+// The part runs behind what `all` has.
+void append(StepPlan& all, StepPlan part) {
+  const int steps = static_cast<int>(all.steps.size()), buffers = static_cast<int>(all.buffers.size());
+  for (PlannedBuffer& buffer : part.buffers) {
+    buffer.first += steps;
+    buffer.last += steps;
+    for (int& before : buffer.after) before += buffers;
+  }
+  const auto add = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
+  all.nodes += part.nodes;
+  add(all.steps, part.steps);
+  add(all.idle, part.idle);
+  add(all.buffers, part.buffers);
+}
+
+Result<StepPlan> plan_of_parts(const PartedProgram& program) {
+  StepPlan all;
+  for (const PlacedPart& part : program.parts) {
+    Result<StepPlan> one =
+        part.kind == PartKind::kExchange ? plan_of_exchange(part.program.graph) : plan_of(part.program);
+    TENON_TRY(one.status());
+    append(all, one.take());
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<StepPlan> step_plan(const Graph& graph, const std::shared_ptr<Device>& device, const ProgramOptions& options) {
@@ -99,9 +141,7 @@ Result<StepPlan> step_plan(const Graph& graph, const std::shared_ptr<Device>& de
   ProgramOptions asked = options;
   asked.forecast_only = predicts;
   TENON_ASSIGN(const Executable executable, compile(graph, device, asked));
-  TENON_ASSIGN(const ProgramDescription description,
-               describe(*device, executable.program, static_cast<uint32_t>(image_nodes(executable.graph).size())));
-  StepPlan out = Naming(executable.graph, description).plan();
+  TENON_ASSIGN(StepPlan out, executable.parted ? plan_of_parts(*executable.parted) : plan_of(executable));
   out.device = device->name();
   out.memory = planned_memory(executable);
   return out;

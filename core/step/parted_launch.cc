@@ -50,9 +50,10 @@ Status PartedLaunch::lay_out() {
   }
   for (Part& part : parts_)
     if (part.exchanges()) TENON_TRY(lay_out_exchange(part));
+  find_awaited();
+  TENON_TRY(allocate_exchanged());
   for (Part& part : parts_)
     if (!part.exchanges()) TENON_TRY(lay_out(part));
-  find_awaited();
   find_outputs();
   for (Part& part : parts_)
     for (const ValueId v : part.placed.gives)
@@ -71,9 +72,17 @@ Status PartedLaunch::lay_out(Part& part) {
 int PartedLaunch::place_of(ValueId v) {
   if (place_[v] < 0) {
     place_[v] = static_cast<int>(places_.size());
-    places_.push_back({static_cast<uint64_t>(graph_.type(v).bytes()), graph_.type(v).shape, graph_.replicas > 1 && varying_[v]});
+    places_.push_back({static_cast<uint64_t>(graph_.type(v).bytes()), graph_.type(v).shape,
+                       graph_.replicas > 1 && units_ > 1 && varying_[v]});
   }
   return place_[v];
+}
+
+Type PartedLaunch::joined(const Place& place, const Type& type) const {
+  Type out = type;
+  if (place.split && type.shape.rank() == 0) out.shape = Shape({1});
+  if (place.split) out.shape.set(0, out.shape[0] * graph_.replicas);
+  return out;
 }
 
 Status PartedLaunch::allocate(Place& place, const Type& type, bool host) {
@@ -84,10 +93,8 @@ Status PartedLaunch::allocate(Place& place, const Type& type, bool host) {
       place.host.push_back(std::move(buffer));
     }
   } else if (!place.device) {
-    Type joined = type;
-    if (place.split && type.shape.rank() == 0) joined.shape = Shape({1});
-    if (place.split) joined.shape.set(0, joined.shape[0] * graph_.replicas);
-    TENON_ASSIGN(place.device, executable_.device->allocate(joined, place.exchanged, place.split));
+    TENON_ASSIGN(Buffer buffer, executable_.device->allocate(joined(place, type), place.exchanged, place.split));
+    place.device = std::make_shared<const Buffer>(std::move(buffer));
   }
   return {};
 }
@@ -112,7 +119,7 @@ Status PartedLaunch::bind_input(Part& part, size_t i) {
   Place& place = places_[place_of(v)];
   TENON_TRY(allocate(place, graph_.type(v), part.on_host()));
   for (size_t u = 0; u < part.launches.size(); ++u)
-    part.launches[u].set_input(slot, part.on_host() ? place.host[place.split ? u : 0] : place.device);
+    part.launches[u].set_input(slot, part.on_host() ? place.host[place.split ? u : 0] : *place.device);
   return {};
 }
 
@@ -128,8 +135,7 @@ Status PartedLaunch::bind_result(Part& part, size_t r) {
   place.from_host = part.on_host();
   TENON_TRY(allocate(place, graph_.type(v), part.on_host()));
   for (size_t u = 0; u < part.launches.size(); ++u)
-    part.launches[u].set_result(static_cast<int>(r),
-                                part.on_host() ? place.host[place.split ? u : 0] : place.device);
+    part.launches[u].set_result(static_cast<int>(r), part.on_host() ? place.host[place.split ? u : 0] : *place.device);
   return {};
 }
 
@@ -154,119 +160,6 @@ void PartedLaunch::set_input(int slot, const Buffer& buffer) {
   argument.buffer = &buffer;
   for (const Use& use : argument.inputs) use.launch->set_input(use.index, buffer);
   for (const Use& use : argument.updates) use.launch->set_result(use.index, buffer);
-}
-
-// ---- exchanges between processes ----
-
-Status PartedLaunch::lay_out_exchange(Part& part) {
-  const Graph& graph = part.placed.program.graph;
-  std::vector<ValueId> whole(graph.values.size(), kAbsent);  // what the part's values are in the whole
-  for (size_t i = 0; i < part.placed.takes.size(); ++i) whole[graph.inputs[i].value] = part.placed.takes[i];
-  for (size_t r = 0; r < part.placed.gives.size(); ++r) whole[graph.results[r].value] = part.placed.gives[r];
-  const auto exchanged = [&](ValueId v) -> Result<int> {
-    const int at = place_of(whole[v]);
-    places_[at].exchanged = true;
-    TENON_TRY(allocate(places_[at], graph.type(v), false));
-    return at;
-  };
-  for (const Node& node : graph.nodes) {
-    const AttrReader attrs(node.attrs);
-    Together together;
-    together.gathers = node.op == "all_gather";
-    if (together.gathers)
-      together.axis = static_cast<int>(attrs.i64("axis"));
-    else
-      together.kind = static_cast<ReduceKind>(attrs.enumerator("kind"));
-    together.dtype = graph.type(node.operands[0]).dtype;
-    for (size_t k = 0; k < node.operands.size(); ++k) {
-      if (whole[node.results[k]] == kAbsent) continue;  // nobody reads it
-      if (graph.type(node.operands[k]).dtype != together.dtype)
-        return invalid(describe(node), " has operands of several dtypes, expected one between processes");
-      TENON_ASSIGN(const int from, exchanged(node.operands[k]));
-      TENON_ASSIGN(const int to, exchanged(node.results[k]));
-      together.from.push_back(from);
-      together.to.push_back(to);
-    }
-    part.together.push_back(std::move(together));
-  }
-  return {};
-}
-
-void PartedLaunch::find_awaited() {
-  std::vector<int> maker(places_.size(), -1);
-  for (size_t p = 0; p < parts_.size(); ++p)
-    for (const Together& together : parts_[p].together)
-      for (const int at : together.to) maker[static_cast<size_t>(at)] = static_cast<int>(p);
-  for (Part& part : parts_)
-    for (const ValueId v : part.placed.takes)
-      if (const int at = place_[v]; at >= 0) part.awaits = std::max(part.awaits, maker[static_cast<size_t>(at)]);
-}
-
-// The values are laid out as they lie in memory that processes see.
-Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
-  const auto memory = [&](int at) {
-    Place& place = places_[at];
-    if (place.device.is_shared()) return static_cast<std::byte*>(place.device.host());
-    std::vector<std::byte>& staged = staged_[at];
-    staged.resize(place.bytes * (place.split ? units_ : 1));
-    return staged.data();
-  };
-  for (Together& together : part.together) {
-    together.arrays.resize(together.from.size());
-    for (size_t k = 0; k < together.from.size(); ++k) {
-      const Place& place = places_[together.from[k]];
-      std::byte* const from = memory(together.from[k]);
-      if (!place.device.is_shared()) TENON_TRY(queue.read(place.device, from, place.bytes * (place.split ? units_ : 1)));
-      ReducedArray& array = together.arrays[k];
-      array.from.resize(units_);
-      for (size_t u = 0; u < units_; ++u) array.from[u] = from + (place.split ? u * place.bytes : 0);
-      array.to = memory(together.to[k]);
-      array.bytes = place.bytes;
-    }
-  }
-  TENON_ASSIGN(World* const world, World::join());
-  part.ticket = world->post([this, &part](Wire& wire, Reducer& reducer) -> Status {
-    for (const Together& together : part.together)
-      TENON_TRY(together.gathers ? gather_parts(wire, together)
-                                 : reducer.all_reduce(together.kind, together.dtype, together.arrays));
-    return {};
-  });
-  begun_ = static_cast<int>(&part - parts_.data());
-  return {};
-}
-
-// All processes' parts, along an axis.
-Status PartedLaunch::gather_parts(Wire& wire, const Together& together) {
-  for (size_t k = 0; k < together.arrays.size(); ++k) {
-    const ReducedArray& array = together.arrays[k];
-    const size_t processes = static_cast<size_t>(wire.count()), bytes = array.bytes;
-    gathered_.resize(bytes * units_ * (processes + 1));
-    std::byte* const own = gathered_.data() + bytes * units_ * processes;
-    for (size_t u = 0; u < units_; ++u) std::memcpy(own + u * bytes, array.from[u], bytes);
-    TENON_TRY(all_gather(wire, own, gathered_.data(), bytes * units_));
-    const Shape& shape = places_[together.from[k]].shape;
-    size_t before = 1;
-    for (int i = 0; i < together.axis; ++i) before *= static_cast<size_t>(shape[i]);
-    const size_t run = bytes / std::max<size_t>(before, 1), replicas = units_ * processes;
-    for (size_t b = 0; b < before; ++b)
-      for (size_t r = 0; r < replicas; ++r)
-        std::memcpy(array.to + (b * replicas + r) * run, gathered_.data() + r * bytes + b * run, run);
-  }
-  return {};
-}
-
-// Until the exchanges of that part, and of those before it, are done.
-Status PartedLaunch::await(Queue& queue, int part) {
-  if (part <= awaited_) return {};
-  TENON_ASSIGN(World* const world, World::join());
-  TENON_TRY(world->wait(parts_[static_cast<size_t>(part)].ticket));
-  for (int p = awaited_ + 1; p <= part; ++p)
-    for (const Together& together : parts_[static_cast<size_t>(p)].together)
-      for (const int at : together.to)
-        if (const auto staged = staged_.find(at); staged != staged_.end() && !places_[at].device.is_shared())
-          TENON_TRY(queue.write(places_[at].device, staged->second.data(), staged->second.size()));
-  awaited_ = part;
-  return {};
 }
 
 // ---- running ----
@@ -330,8 +223,8 @@ Status PartedLaunch::run_part(Queue& queue, Part& part) {
 
 Status PartedLaunch::cross(Queue& queue, const Place& place, bool from_host) {
   for (size_t u = 0; u < place.host.size(); ++u)
-    TENON_TRY(from_host ? queue.write(place.device, place.host[u].host(), place.bytes, u * place.bytes)
-                        : queue.read(place.device, place.host[u].host(), place.bytes, u * place.bytes));
+    TENON_TRY(from_host ? queue.write(*place.device, place.host[u].host(), place.bytes, u * place.bytes)
+                        : queue.read(*place.device, place.host[u].host(), place.bytes, u * place.bytes));
   return {};
 }
 
@@ -341,13 +234,14 @@ Status PartedLaunch::keep(Queue& queue, const Output& output, uint32_t i) {
   const bool split = graph_.results[output.result].split;
   const uint64_t units = split ? units_ : 1, bytes = place.bytes * units;
   const Buffer& to = *results_[output.result];
-  if (!place.from_host && (place.split == split || units == 1)) return queue.copy(to, i * bytes, place.device, 0, bytes);
+  if (!place.from_host && (place.split == split || units == 1))
+    return queue.copy(to, i * bytes, *place.device, 0, bytes);
   for (uint64_t u = 0; u < units; ++u) {
     const uint64_t from = place.split ? u : 0;
     if (place.from_host)
       std::memcpy(row_.data() + u * place.bytes, place.host[from].host(), place.bytes);
     else
-      TENON_TRY(queue.read(place.device, row_.data() + u * place.bytes, place.bytes, from * place.bytes));
+      TENON_TRY(queue.read(*place.device, row_.data() + u * place.bytes, place.bytes, from * place.bytes));
   }
   return queue.write(to, row_.data(), bytes, i * bytes);
 }
@@ -355,9 +249,11 @@ Status PartedLaunch::keep(Queue& queue, const Output& output, uint32_t i) {
 // Writes a state's next value, once all parts have read the one before.
 Status PartedLaunch::update(Queue& queue, const Output& output) {
   const Place& place = places_[output.place];
-  const Buffer& state = *arguments_[executable_.slot[graph_.results[output.result].alias]].buffer;
-  return place.from_host ? queue.write(state, place.host[0].host(), place.bytes)
-                         : queue.copy(state, 0, place.device, 0, place.bytes);
+  const auto alias = static_cast<size_t>(graph_.results[output.result].alias);
+  const Buffer& state = *arguments_[executable_.slot[alias]].buffer;
+  if (place.from_host) return queue.write(state, place.host[0].host(), place.bytes);
+  const auto bytes = static_cast<uint64_t>(graph_.type(graph_.inputs[alias].value).bytes());
+  return queue.copy(state, 0, *place.device, 0, bytes * (graph_.inputs[alias].split ? units_ : 1));
 }
 
 Result<bool> PartedLaunch::stops(Queue& queue) {
@@ -367,7 +263,7 @@ Result<bool> PartedLaunch::stops(Queue& queue) {
     if (place.from_host)
       std::memcpy(&stop, place.host[0].host(), 1);
     else
-      TENON_TRY(queue.read(place.device, &stop, 1));
+      TENON_TRY(queue.read(*place.device, &stop, 1));
     if (stop) return true;
   }
   return false;

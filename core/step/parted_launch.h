@@ -37,12 +37,12 @@ class PartedLaunch {
     bool split = false;  // each unit has its own
     bool from_host = false;
     bool exchanged = false;  // processes read or write it: in memory that the device sees, where it has some
-    Buffer device = {};             // none: not there; or it is a state or a feed, which is borrowed
+    std::shared_ptr<const Buffer> device = {};  // null: not there; or it is a state or a feed, which is borrowed
     std::vector<Buffer> host = {};  // none; one a unit, or one for all
   };
   // What processes do together: arrays of one kind and dtype, by their places.
   struct Together {
-    bool gathers = false;  // else it reduces
+    enum class Work { kReduce, kDeal, kJoin, kGather } work = Work::kReduce;  // kJoin: gathers rows
     ReduceKind kind = ReduceKind::kSum;
     DType dtype = DType::kF32;
     int axis = 0;  // of gathering
@@ -84,6 +84,7 @@ class PartedLaunch {
   Status bind_result(Part& part, size_t r);
   void find_outputs();
   int place_of(ValueId v);
+  Type joined(const Place& place, const Type& type) const;  // of all replicas' parts
   Status allocate(Place& place, const Type& type, bool host);
 
   void take(const std::vector<Buffer*>& feeds);
@@ -91,9 +92,13 @@ class PartedLaunch {
   Status iterate(Queue& queue, uint32_t i);
   Status run_part(Queue& queue, Part& part);
   Status lay_out_exchange(Part& part);
+  Together like(const Node& node, const Graph& part, ValueId first) const;
+  static Together& together_for(Part& part, const Together& like);
   void find_awaited();
+  Status allocate_exchanged();
   Status begin_exchange(Queue& queue, Part& part);
   Status await(Queue& queue, int part);
+  Status exchange(Wire& wire, Reducer& reducer, const Together& together);
   Status gather_parts(Wire& wire, const Together& together);
   Status cross(Queue& queue, const Place& place, bool from_host);
   Status keep(Queue& queue, const Output& output, uint32_t i);

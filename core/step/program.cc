@@ -110,7 +110,7 @@ void StepProgram::set_number(const std::string& scalar, double value) {
 }
 
 const Buffer& StepProgram::borrow(const VariableStore& states, const std::string& variable) {
-  return *states_.emplace_back(states.buffer(variable));
+  return states_.emplace_back(states.variable(variable))->buffer();
 }
 
 void StepProgram::bind(const VariableStore& states) {

@@ -72,7 +72,7 @@ class StepProgram {
   DimensionSizes sizes_;
   std::optional<Launch> launch_;
   std::unique_ptr<PartedLaunch> parted_;             // in its place, where a graph was cut
-  std::vector<VariableStore::SharedBuffer> states_;  // that it is bound to: a store may drop them
+  std::vector<VariableStore::Shared> states_;        // that it is bound to: a store may drop them
   std::vector<Buffer> results_;                      // empty for aliased ones
 };
 

@@ -136,7 +136,7 @@ bool is_verdict(Code code) {
 }  // namespace
 
 PlannedMemory planned_memory(const Executable& executable) {
-  return memory_of(executable.program.info(), {}, executable.graph);
+  return memory_of(executable.info(), {}, executable.graph);
 }
 
 Result<PredictedStep> predicted_step(const Executable& executable) {

@@ -12,6 +12,7 @@ namespace tenon {
 Strategy::Strategy(const std::string& device, const StrategyOptions& options) : impl_(std::make_shared<Impl>()) {
   impl_->options = options;
   impl_->policy = Policy::named(options.dtype_policy).take();
+  check(check_between({options.all_reduce_dtype, options.shard_optimizer_state}, "StrategyOptions"));
   impl_->device = open_joined_device(device).take();
   impl_->queue = impl_->device->create_queue().take();
   impl_->variables = std::make_unique<VariableStore>(impl_->device, impl_->queue, options.seed);

@@ -146,7 +146,7 @@ void agree_on_states(Graph& graph) {
   Tensors next;
   for (size_t i = 0; i < graph.variables.size(); ++i) {
     const Variable& v = graph.variables[i];
-    if (v.next == kAbsent || !varying[v.next]) continue;
+    if (v.next == kAbsent || !varying[v.next] || v.dealt || graph.agreed.count(static_cast<int>(i)) > 0) continue;
     if (!is_float(graph.type(v.next).dtype))
       fail("variable '", v.name, "' would differ between the ", graph.replicas, " replicas and is ",
            graph.type(v.next).str(), ", expected a float, whose mean is taken");
@@ -183,6 +183,11 @@ Result<Policy> Policy::named(std::string_view name) {
   return invalid("dtype_policy is '", name, "', expected float32, mixed_bfloat16, mixed_float16 or bfloat16");
 }
 
+Status check_between(const BetweenReplicas& between, std::string_view owner) {
+  if (between.all_reduce_dtype == DType::kNone || between.all_reduce_dtype == DType::kBF16) return {};
+  return invalid(owner, ".all_reduce_dtype is ", dtype_name(between.all_reduce_dtype), ", expected bf16, or none");
+}
+
 std::vector<TraceInput> batch_inputs(const std::vector<FeatureSpec>& features, int64_t batch_size, int replicas,
                                      bool dynamic) {
   std::vector<TraceInput> out;
@@ -208,6 +213,7 @@ Result<Trace> trace(const TensorFunction& function, const std::vector<TraceInput
     out.graph = std::make_unique<Graph>();
     Graph& graph = *out.graph;
     graph.replicas = options.replicas;
+    graph.between = options.between;
     graph.mode = options.mode;
     graph.draws_by = options.draws_by;
     graph.same_draws = options.same_draws;

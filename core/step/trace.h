@@ -20,10 +20,14 @@ struct Policy {
   static Result<Policy> named(std::string_view name);  // "float32", "mixed_bfloat16", "mixed_float16", "bfloat16"
 };
 
+// An error, which names the option as one of `owner`, where it is none that there is.
+Status check_between(const BetweenReplicas& between, std::string_view owner);
+
 struct TraceOptions {
   Mode mode = Mode::kPredict;
   int replicas = 1;
   Policy policy = {};
+  BetweenReplicas between = {};
   std::string_view draws_by = "global_step";  // the counter that random numbers are keyed by; any other counts itself
   bool one_step = false;                      // of each call
   bool same_draws = false;                    // each unit draws the same, as it has the same inputs

@@ -218,14 +218,18 @@ Status Estimator::Impl::save(CheckpointManager& manager, const PipelineState& at
 Status Estimator::Impl::save_copy(CheckpointManager& manager, const PipelineState& at, bool* finite,
                                   BackgroundSave& background) {
   TENON_TRY(collect(background, finite));
-  Result<VariableStore::AllKept> kept = is_first_process() ? states->keep() : VariableStore::AllKept();
-  if (!kept.ok() && kept.status().code() != Code::kOutOfMemory) return kept.status();
-  if (!as_first_says(kept.ok())) return save(manager, at, finite);
+  VariableStore::AllKept kept;
+  const Status copied = as_first_does([&]() -> Status {
+    TENON_ASSIGN(kept, states->keep());
+    return {};
+  });
+  if (copied.code() == Code::kOutOfMemory) return save(manager, at, finite);
+  TENON_TRY(copied);
   log(cat("Calling checkpoint listeners before saving checkpoint ", step, "..."));
   log(cat("Saving checkpoints for ", step, " into ", config.model_dir, "/model.ckpt."));
   dirty = false;
   if (!is_first_process()) return {};
-  const auto copy = std::make_shared<const VariableStore::AllKept>(kept.take());
+  const auto copy = std::make_shared<const VariableStore::AllKept>(std::move(kept));
   background.start(step, [&manager, copy, at, is_sound = sound](SavedCheckpoint& saved) -> Status {
     const FillBundle fill = [&](BundleWriter& writer) -> Status {
       for (const auto& [name, kept] : *copy) {
@@ -298,8 +302,8 @@ Result<std::string> Estimator::graph_text(const Dataset& input, Mode mode, bool 
   Impl& m = *impl_;
   if (lowered) TENON_TRY(m.open());
   const Spread spread = lowered ? spread_over(*m.device, m.config) : Spread();
-  TENON_ASSIGN(const Trace built,
-               trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode, spread, bounded_batch));
+  TENON_ASSIGN(const Trace built, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode,
+                                              spread, bounded_batch, between_replicas(m.config)));
   if (!lowered) return to_text(*built.graph);
   TENON_ASSIGN(const Graph graph, lower(*built.graph, *m.device, compile_options(m.config, 1)));
   return to_text(graph);
@@ -309,7 +313,7 @@ Result<StepPlan> Estimator::plan(const Dataset& input, Mode mode) {
   Impl& m = *impl_;
   TENON_TRY(m.open());
   TENON_ASSIGN(const Trace built, trace_model(m.model, m.params, input.specs(), input.options().batch_size, mode,
-                                              spread_over(*m.device, m.config)));
+                                              spread_over(*m.device, m.config), false, between_replicas(m.config)));
   return step_plan(*built.graph, m.device, compile_options(m.config, 1));
 }
 

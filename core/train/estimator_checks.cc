@@ -30,6 +30,7 @@ Status Estimator::Impl::check_config() const {
     return wrong("save_checkpoints_secs is ", *c.save_checkpoints_secs, ", expected 0 or more");
   if (!(c.keep_checkpoint_every_n_hours >= 0))
     return wrong("keep_checkpoint_every_n_hours is ", c.keep_checkpoint_every_n_hours, ", expected 0 or more");
+  TENON_TRY(check_between(between_replicas(c), "RunConfig"));
   if (params.has("batch_size"))
     return invalid(
         "Params has \"batch_size\", which the Estimator says itself; TrainInput, or RunConfig.train_batch_size, ",

@@ -127,7 +127,7 @@ Result<std::unique_ptr<TracedFunction>> Estimator::Impl::function(const std::vec
   TENON_TRY(open());
   const Spread spread = spread_over(*device, config);
   TENON_TRY(spread.check_batch(batch, mode));
-  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas, between_replicas(config)));
   TensorFunction traced = model_function(model, params, specs, mode, spread, mode == Mode::kEval ? &metrics : nullptr);
   auto out = std::make_unique<TracedFunction>(
       told ? with_lines(std::move(traced), mode) : std::move(traced), device, queue,

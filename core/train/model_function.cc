@@ -121,15 +121,17 @@ TensorFunction model_function(const ModelFn& model, const Params& params, const 
   };
 }
 
-Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas) {
+Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas, const BetweenReplicas& between) {
   TENON_ASSIGN(const Policy policy, Policy::named(params.get<std::string>("dtype_policy", "float32")));
-  return TraceOptions{.mode = mode, .replicas = replicas, .policy = policy, .what = "the model function"};
+  return TraceOptions{
+      .mode = mode, .replicas = replicas, .policy = policy, .between = between, .what = "the model function"};
 }
 
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread, bool bounded_batch) {
+                          int64_t batch_size, Mode mode, const Spread& spread, bool bounded_batch,
+                          const BetweenReplicas& between) {
   TENON_TRY(spread.check_batch(batch_size, mode));
-  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas, between));
   return trace(model_function(model, params, specs, mode, spread),
                batch_inputs(specs, batch_size, spread.replicas, bounded_batch), tracing);
 }
@@ -156,6 +158,10 @@ int64_t count_parameters(const Graph& graph) {
   for (const Variable& v : graph.variables)
     if (v.kind == VariableKind::kWeight) count += graph.type(graph.inputs[v.input].value).shape.elements();
   return count;
+}
+
+BetweenReplicas between_replicas(const RunConfig& config) {
+  return {config.all_reduce_dtype, config.shard_optimizer_state};
 }
 
 Spread spread_over(const Device& device, const RunConfig& config) {

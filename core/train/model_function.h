@@ -22,10 +22,12 @@ TensorFunction model_function(const ModelFn& model, const Params& params, const 
 EstimatorSpec call_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
                          const Features& features, Mode mode, const Spread& spread);
 // How it is traced, on so many replicas.
-Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas);
+Result<TraceOptions> model_tracing(const Params& params, Mode mode, int replicas, const BetweenReplicas& between = {});
+BetweenReplicas between_replicas(const RunConfig& config);
 // Its graph alone.
 Result<Trace> trace_model(const ModelFn& model, const Params& params, const std::vector<FeatureSpec>& specs,
-                          int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false);
+                          int64_t batch_size, Mode mode, const Spread& spread = {}, bool bounded_batch = false,
+                          const BetweenReplicas& between = {});
 
 // Whether there is something to train on among them.
 bool are_labelled(const std::vector<FeatureSpec>& specs);

@@ -46,6 +46,7 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   if (options.iterations_per_loop < 1 || options.iterations_per_loop > kMostStepsPerCall)
     return invalid("preflight: iterations_per_loop is ", options.iterations_per_loop, ", expected 1 to ",
                    kMostStepsPerCall);
+  TENON_TRY(check_between({options.all_reduce_dtype, options.shard_optimizer_state}, "PreflightOptions"));
   const int replicas = units();
   Preflight out;
   out.batch_size = options.batch_size;
@@ -58,7 +59,8 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   const Spread spread = Spread::over(*impl_->device);
   TENON_TRY(spread.check_batch(options.batch_size, Mode::kTrain));
   TracedFunctionOptions step;
-  TENON_ASSIGN(step.tracing, model_tracing(params, Mode::kTrain, replicas));
+  TENON_ASSIGN(step.tracing, model_tracing(params, Mode::kTrain, replicas,
+                                            {options.all_reduce_dtype, options.shard_optimizer_state}));
   step.compile.deterministic = true;  // no kernel is tried by the clock
   step.compile.max_iterations = options.iterations_per_loop;
   step.compile.soft_placement = options.soft_placement;

@@ -55,7 +55,7 @@ Result<StepRunner> StepRunner::create(const ModelFn& model, const Params& params
   impl->states = std::make_unique<VariableStore>(impl->device, impl->queue, config.seed);
   const Spread spread = spread_over(*impl->device, config);
   TENON_TRY(spread.check_batch(batch_size, mode));
-  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas));
+  TENON_ASSIGN(const TraceOptions tracing, model_tracing(params, mode, spread.replicas, between_replicas(config)));
   const auto compiled = [m = impl.get()](const Graph& traced, const Executable& program) {
     m->parameters = count_parameters(traced);
     m->graph = &program.graph;

@@ -13,6 +13,15 @@ expect 0 '' "${train[@]}" --optimizer momentum --momentum 0.5 --nesterov
 expect 2 '--momentum does nothing with the optimizer muon' "${train[@]}" --optimizer muon --momentum 0.5
 expect 2 "--num_shards is for a device of several cores; 'cpu' has one" "${train[@]}" --num_shards 8
 expect 2 "--per_host_input_for_training is for a device of several cores; 'cpu' has one" "${train[@]}" --per_host_input_for_training broadcast
+expect 2 "--all_reduce_dtype is for several units or processes; 'cpu' is one" "${train[@]}" --all_reduce_dtype bf16
+expect 2 "--shard_optimizer_state is for several units or processes; 'cpu' is one" "${train[@]}" --shard_optimizer_state
+expect 2 '--shard_optimizer_state does nothing with the optimizer sgd, which keeps nothing' \
+  "${train[@]}" --device cpu:units=2 --shard_optimizer_state --optimizer sgd
+expect 1 'Lamb: shard_optimizer_state is for optimizers that update each element by itself' \
+  "${train[@]}" --hidden 64 --device cpu:units=2 --shard_optimizer_state --optimizer lamb
+expect 2 "--all_reduce_dtype: expected one of bf16, found 'f16'" "${train[@]}" --device cpu:units=2 --all_reduce_dtype f16
+expect 2 '--all_reduce_dtype bf16 does nothing with --dtype_policy bfloat16' \
+  "${train[@]}" --device cpu:units=2 --all_reduce_dtype bf16 --dtype_policy bfloat16
 expect 2 '--vars_to_warm_start needs --warm_start_from' "${train[@]}" --vars_to_warm_start dense
 expect 2 '--height is for images' "$tenon" train mlp --input 8 --output 4 --synthetic --height 9
 

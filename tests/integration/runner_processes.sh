@@ -52,6 +52,47 @@ for small_files in "" "prlimit --fsize=16000000"; do  # enough for a copy of cpu
 done
 small_files=()
 
+# Gradients in bf16 between them: as between units of one process.
+expected=
+small=(mlp --hidden 256 --synthetic --train_batch_size 16 --train_steps 3 --noevaluate)
+same_bits 1 4 "${small[@]}"
+whole=$expected expected=
+for shape in "1 4" "2 2" "4 1"; do
+  # shellcheck disable=SC2086  # words
+  same_bits $shape "${small[@]}" --all_reduce_dtype bf16
+done
+[ "$expected" != "$whole" ] || complain "gradients in bf16 have the hash of those in f32, $whole"
+
+# What the optimizer keeps is dealt over them: the bits, and the files, of those that keep all of it; and it goes on with any number.
+for more in "" "--optimizer nadam --global_clipnorm 0.1 --train_batch_size 12"; do
+  expected=
+  # shellcheck disable=SC2086  # words
+  for shape in "1 3" "3 1" "1 2" "2 1"; do
+    [ "$shape" != "1 2" ] || expected=
+    # The first of each pair keeps all, the second a part.
+    parts=()
+    [ "${shape% 1}" = "$shape" ] || parts=(--shard_optimizer_state)
+    same_bits $shape "${small[@]}" --train_batch_size 12 $more "${parts[@]}"
+  done
+done
+small+=(--train_batch_size 12 --save_checkpoints_steps 2)
+expected=
+same_bits 1 3 "${small[@]}" --model_dir "$work/whole"
+same_bits 3 1 "${small[@]}" --model_dir "$work/parts" --shard_optimizer_state
+for file in model.ckpt-2 model.ckpt-3; do
+  for part in index data-00000-of-00001; do
+    cmp -s "$work/whole/$file.$part" "$work/parts/$file.$part" || complain "$file.$part of a sharded training differs"
+  done
+done
+expected=
+same_bits 1 2 "${small[@]}" --train_steps 5 --model_dir "$work/whole"
+same_bits 2 1 "${small[@]}" --train_steps 5 --model_dir "$work/parts" --shard_optimizer_state
+small_files=(prlimit --fsize=16000000)  # by messages
+expected=
+same_bits 1 3 "${small[@]}"
+same_bits 3 1 "${small[@]}" --shard_optimizer_state
+small_files=()
+
 # One writer, one log; every example is evaluated once; a row of predictions for each.
 together 2 train fashion "${data[@]}" --device cpu --model_dir "$work/model" --train_steps 6 --save_checkpoints_steps 3 --json \
   >"$work/out" 2>"$work/err" || complain "train: $(cat "$work/err")"

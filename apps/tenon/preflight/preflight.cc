@@ -94,6 +94,8 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
   if (!flags.text("sweep").empty()) (void)sweep_sizes(flags.text("sweep"));
   const ModelRun model(flags, words);
   const Preflighter machine = Preflighter::open(device_for(flags)).take();
+  if (const std::string flag = given_replica_flag(flags); !flag.empty() && machine.units() == 1)
+    throw UsageError{of_one_replica(flag, machine.device())};
   const PlannedRun run{flags.integer("train_steps"), flags.number("price_per_hour"),
                        static_cast<int>(flags.integer("top"))};
   if (!flags.text("jobs").empty()) return run_jobs(flags, model, machine);
@@ -105,8 +107,12 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
 
 Preflight preflight_batch(const Flags& flags, const ModelRun& model, const Preflighter& machine, int64_t batch,
                           bool bounded) {
-  const PreflightOptions options{batch, static_cast<int>(flags.integer("iterations_per_loop")),
-                                 flags.boolean("soft_placement"), bounded};
+  const PreflightOptions options{batch,
+                                 static_cast<int>(flags.integer("iterations_per_loop")),
+                                 flags.boolean("soft_placement"),
+                                 bounded,
+                                 all_reduce_dtype_of(flags),
+                                 flags.boolean("shard_optimizer_state")};
   return machine.run(model.info().model, model.params(), model.data().features(), options).take();
 }
 

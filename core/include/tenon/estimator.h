@@ -98,6 +98,9 @@ struct RunConfig {
   int64_t save_summary_steps = 100;
   // Steps in one call of the device, up to 2^20; 0: as many as take about half a second.
   int64_t iterations_per_loop = 0;
+  // Of several replicas: what gradients are sent as, and whether each keeps a part of the optimizer's state (StrategyOptions).
+  DType all_reduce_dtype = DType::kNone;
+  bool shard_optimizer_state = false;
   bool deterministic = false;  // no kernel is chosen by the clock
   bool trace = false;          // compile so that a StepRunner or a ProfilerHook can tell where time goes
   // Examples of a step on all units, where the input function has no batch size.

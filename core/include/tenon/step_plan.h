@@ -14,7 +14,9 @@ namespace tenon {
 struct PlannedStep {
   std::string name;       // of the node that it is named after; "copy": of a result to its place
   std::string op;         // of the node, or the backend's own: "cpu.conv_pool"
-  std::string algorithm;  // which of several: "winograd 3x3"; empty: there is one, or the backend does not say
+  std::string
+      algorithm;  // which of several: "winograd 3x3"; "exchange": processes do it together; empty: there is one, or
+                  // the backend does not say
   struct Node {
     std::string name, op;
   };

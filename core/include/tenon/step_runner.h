@@ -31,7 +31,8 @@ class StepRunner {
  public:
   // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
   // ones. On a device of several units each has its share; of batch-minor features the shares stand one after the other. At
-  // most max_steps in one call of run(). Of the configuration device, seed, deterministic and trace count. A step trains,
+  // most max_steps in one call of run(). Of the configuration device, seed, deterministic, trace and
+  // what is of several replicas count. A step trains,
   // evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,
                                    int64_t batch_size, const RunConfig& config, int max_steps,

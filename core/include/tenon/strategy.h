@@ -45,6 +45,12 @@ struct StrategyOptions {
   // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that they are
   // given to what they compute in, as Keras's do; the ops between them compute in what they are given.
   std::string dtype_policy = "float32";
+  // kBF16: gradients of f32 and f64 are rounded to bf16 for their one sum over the replicas, which halves what processes send
+  // each other. Each element is added up in f32 and rounded once more.
+  DType all_reduce_dtype = DType::kNone;
+  // Each replica keeps a part of what optimizers keep beside the weights, as Adam's means of g and g^2, and updates that part of
+  // the weights (ZeRO 1). All bits and all checkpoints stay the same. Averages of use_ema are whole in each.
+  bool shard_optimizer_state = false;
   bool deterministic = false;   // no kernel is chosen by the clock
   bool soft_placement = false;  // ops that the device lacks run on cpu.so; standard error says which
 };

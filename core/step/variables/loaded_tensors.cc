@@ -247,7 +247,7 @@ Status LoadedTensors::give_known(VariableStore& store, const std::vector<std::st
   Types wanted;
   for (const auto& [name, buffer] : store.all())
     if (tensors_.count(name)) wanted.emplace(name, buffer->type());
-  for (const std::string& name : required) wanted.emplace(name, store.buffer(name)->type());
+  for (const std::string& name : required) wanted.emplace(name, store.variable(name)->type());
   TENON_TRY(types().check_has(wanted));
   for (const auto& entry : wanted) TENON_TRY(store.give(entry.first, std::move(tensors_.at(entry.first))));
   tensors_.clear();

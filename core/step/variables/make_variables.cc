@@ -10,10 +10,6 @@
 namespace tenon {
 namespace {
 
-const Type& type_of(const Graph& graph, const Variable& variable) {
-  return graph.type(graph.inputs[static_cast<size_t>(variable.input)].value);
-}
-
 // Those of files that have to fit, or of those that need not.
 Status give_loaded(const Graph& traced, VariableStore& store, bool differ) {
   for (const GivenValues& given : traced.given) {

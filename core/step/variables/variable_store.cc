@@ -13,12 +13,12 @@
 namespace tenon {
 
 // With a tensor of the file, or without one with the variable's first value.
-Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const TensorFile* file,
+Status VariableStore::fill(const Variable& variable, const StoredVariable& stored, const TensorFile* file,
                            const std::string& tensor) {
   const std::string& name = variable.name;
-  const auto size = static_cast<size_t>(buffer.type().bytes());
+  const auto size = static_cast<size_t>(stored.type().bytes());
   if (scratch_.size() < size) {
-    scratch_ = {};
+    scratch_ = std::vector<std::byte>();  // {} would keep the memory
     TENON_TRY(room_for(size, cat("variable '", name, "' on its way to the device")));
     scratch_.resize(size);
   }
@@ -26,15 +26,11 @@ Status VariableStore::fill(const Variable& variable, const Buffer& buffer, const
   if (file) {
     TENON_TRY(file->read(tensor, bytes));
   } else {
-    TENON_TRY(initialize(variable.initializer, buffer.type(), name, seed_, bytes));
-    if (!all_finite(buffer.type().dtype, bytes))
+    TENON_TRY(initialize(variable.initializer, stored.type(), name, seed_, bytes));
+    if (!all_finite(stored.type().dtype, bytes))
       return invalid("first values: variable '", name, "' holds nan or infinity, expected finite numbers");
   }
-  return queue_.write(buffer, bytes.data(), bytes.size());
-}
-
-Status VariableStore::write(const Buffer& buffer, const Array& value) const {
-  return queue_.write(buffer, value.bytes().data(), value.bytes().size());
+  return stored.write(bytes);
 }
 
 // All are checked before the first is read.
@@ -45,9 +41,7 @@ Status VariableStore::check_restores(const Graph& graph, const TensorFile& check
       if (anew) anew->push_back(v.name);
       continue;
     }
-    if (const Status s =
-            check_variable(checkpoint, name.empty() ? v.name : name, graph.type(graph.inputs[v.input].value));
-        !s.ok())
+    if (const Status s = check_variable(checkpoint, name.empty() ? v.name : name, type_of(graph, v)); !s.ok())
       return Status(s.code(), cat(s.message(), "; was it trained by another model?"));
   }
   return {};
@@ -57,42 +51,46 @@ Status VariableStore::provide(const Graph& graph, const TensorFile* checkpoint, 
   TENON_TRY(checkpoint ? check_restores(graph, *checkpoint, anew) : check_warm(graph));
   TENON_TRY(check_waiting(graph));
   for (const Variable& v : graph.variables) {
-    const Type& type = graph.type(graph.inputs[v.input].value);
+    const Type type = type_of(graph, v);
     if (const auto it = variables_.find(v.name); it != variables_.end()) {
       if (!(it->second->type() == type))
         return invalid("variable '", v.name, "' was made as ", it->second->type().str(),
                        "; this input, or another mode of the model, needs ", type.str());
+      if (it->second->is_dealt() != v.dealt.has_value())
+        return invalid("the replicas have ", v.dealt ? "all" : "a part each", " of variable '", v.name,
+                       "', and a batch whose rows they cannot share needs ", v.dealt ? "a part each" : "all of it",
+                       " (shard_optimizer_state); expected batches that divide by their number");
       continue;
     }
     TENON_TRY(make(v, type, checkpoint));
   }
-  scratch_ = {};
+  scratch_ = std::vector<std::byte>();
   return {};
 }
 
 Status VariableStore::make(const Variable& variable, const Type& type, const TensorFile* checkpoint) {
   const std::string& name = variable.name;
-  TENON_ASSIGN(Buffer buffer, device_->allocate(type));
+  TENON_ASSIGN(Shared stored, StoredVariable::make(device_, queue_, type, variable.dealt.has_value()));
   if (const auto given = waiting_.find(name); given != waiting_.end()) {
-    TENON_TRY(write(buffer, given->second.value));
+    TENON_TRY(stored->write(given->second.value.bytes()));
     waiting_.erase(given);
   } else if (checkpoint) {
     TENON_ASSIGN(const std::string tensor, name_in_file(*checkpoint, name));
-    TENON_TRY(fill(variable, buffer, tensor.empty() ? nullptr : checkpoint, tensor));
+    TENON_TRY(fill(variable, *stored, tensor.empty() ? nullptr : checkpoint, tensor));
   } else {
-    TENON_TRY(begin(variable, buffer));
+    TENON_TRY(begin(variable, *stored));
   }
-  variables_.emplace(name, std::make_shared<const Buffer>(std::move(buffer)));
+  variables_.emplace(name, std::move(stored));
   roles_[name] = VariableRole::of(variable);
   return {};
 }
 
 // With what a warm start has for it, or with its first value.
-Status VariableStore::begin(const Variable& variable, const Buffer& buffer) {
-  if (!warm_) return fill(variable, buffer);
+Status VariableStore::begin(const Variable& variable, const StoredVariable& stored) {
+  if (!warm_) return fill(variable, stored);
   const VariableRole role = VariableRole::of(variable);
-  TENON_ASSIGN(const WarmStart::Source source, warm_->source_of(variable.name, buffer.type(), role));
-  TENON_TRY(fill(variable, buffer, source.tensor.empty() ? nullptr : &warm_->file(), source.tensor));
+  TENON_ASSIGN(const WarmStart::Source source, warm_->source_of(variable.name, stored.type(), role));
+  TENON_TRY(fill(variable, stored, source.tensor.empty() ? nullptr : &warm_->file(), source.tensor));
   warm_->note(variable.name, role, source);
   return {};
 }
@@ -101,22 +99,22 @@ Status VariableStore::check_warm(const Graph& graph) const {
   if (!warm_) return {};
   for (const Variable& v : graph.variables)
     if (!variables_.count(v.name) && !waiting_.count(v.name))
-      TENON_TRY(warm_->source_of(v.name, graph.type(graph.inputs[v.input].value), VariableRole::of(v)).status());
+      TENON_TRY(warm_->source_of(v.name, type_of(graph, v), VariableRole::of(v)).status());
   return {};
 }
 
 Status VariableStore::warm_start(WarmStart from) {
   std::map<std::string, WarmStart::Source> sources;
   Arrays values;  // all are read before the first is written
-  for (const auto& [name, buffer] : variables_) {
-    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, buffer->type(), roles_.at(name)));
+  for (const auto& [name, stored] : variables_) {
+    TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, stored->type(), roles_.at(name)));
     if (!source.tensor.empty()) {
-      TENON_ASSIGN(Array value, from.read(source.tensor, buffer->type()));
+      TENON_ASSIGN(Array value, from.read(source.tensor, stored->type()));
       values.emplace(name, std::move(value));
     }
     sources.emplace(name, source);
   }
-  for (const auto& [name, value] : values) TENON_TRY(write(*variables_.at(name), value));
+  for (const auto& [name, value] : values) TENON_TRY(variables_.at(name)->write(value.bytes()));
   for (const auto& [name, source] : sources) from.note(name, roles_.at(name), source);
   warm_.emplace(std::move(from));
   return {};
@@ -127,7 +125,7 @@ Status VariableStore::check_waiting(const Graph& graph) const {
   const Variable* missing = nullptr;
   for (const Variable& v : graph.variables) {
     if (variables_.count(v.name)) continue;
-    const Type& type = graph.type(graph.inputs[v.input].value);
+    const Type type = type_of(graph, v);
     const auto given = waiting_.find(v.name);
     if (given == waiting_.end()) {
       const bool may_lack = optimizers_begin_anew_ && v.kind != VariableKind::kWeight;
@@ -198,10 +196,10 @@ Status VariableStore::give(const std::string& name, Array value, const std::stri
   if (found == variables_.end()) return waiting_.insert_or_assign(name, Waiting{std::move(value), from}), Status();
   if (!(found->second->type() == value.type()))
     return invalid("variable '", name, "' is ", found->second->type().str(), ", given ", value.type().str());
-  return queue_.write(*found->second, value.bytes().data(), value.bytes().size());
+  return found->second->write(value.bytes());
 }
 
-Result<const Buffer*> VariableStore::find(std::string_view name) const {
+Result<const StoredVariable*> VariableStore::find(std::string_view name) const {
   const auto it = variables_.find(name);
   if (it != variables_.end()) return it->second.get();
   std::vector<std::string_view> names;
@@ -214,17 +212,17 @@ Result<const Buffer*> VariableStore::find(std::string_view name) const {
 
 Result<Array> VariableStore::read(std::string_view name) const {
   if (const auto it = waiting_.find(name); it != waiting_.end()) return it->second.value;
-  TENON_ASSIGN(const Buffer* buffer, find(name));
-  Array out(buffer->type());
-  TENON_TRY(queue_.read(*buffer, out.bytes().data(), out.bytes().size()));
+  TENON_ASSIGN(const StoredVariable* stored, find(name));
+  Array out(stored->type());
+  TENON_TRY(stored->read(out.bytes()));
   return out;
 }
 
 Status VariableStore::write(std::string_view name, const Array& value) {
-  TENON_ASSIGN(const Buffer* buffer, find(name));
-  if (!(buffer->type() == value.type()))
-    return invalid("variable '", name, "' is ", buffer->type().str(), ", given ", value.type().str());
-  return queue_.write(*buffer, value.bytes().data(), value.bytes().size());
+  TENON_ASSIGN(const StoredVariable* stored, find(name));
+  if (!(stored->type() == value.type()))
+    return invalid("variable '", name, "' is ", stored->type().str(), ", given ", value.type().str());
+  return stored->write(value.bytes());
 }
 
 Status not_finite_variable(const std::string& name) {
@@ -232,25 +230,25 @@ Status not_finite_variable(const std::string& name) {
 }
 
 // Gives a variable's bytes from the first on.
-FillBytes VariableStore::bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const {
-  return [this, &name, &buffer, finite, offset = uint64_t{0}](std::span<std::byte> piece) mutable -> Status {
-    TENON_TRY(queue_.read(buffer, piece.data(), piece.size(), offset));
+FillBytes VariableStore::bytes_of(const std::string& name, const StoredVariable& variable, bool* finite) {
+  return [&name, &variable, finite, offset = uint64_t{0}](std::span<std::byte> piece) mutable -> Status {
+    TENON_TRY(variable.read(piece, offset));
     offset += piece.size();
-    if (all_finite(buffer.type().dtype, piece)) return {};
+    if (all_finite(variable.type().dtype, piece)) return {};
     if (finite) *finite = false;
     return not_finite_variable(name);
   };
 }
 
 Status VariableStore::save(BundleWriter& writer, bool* finite) const {
-  for (const auto& [name, buffer] : variables_)
-    TENON_TRY(writer.add(name, buffer->type(), bytes_of(name, *buffer, finite)));
+  for (const auto& [name, stored] : variables_)
+    TENON_TRY(writer.add(name, stored->type(), bytes_of(name, *stored, finite)));
   return {};
 }
 
 std::vector<TensorSource> VariableStore::sources(const std::vector<std::string>* only) const {
   std::vector<TensorSource> out;
-  for (const auto& [name, buffer] : variables_) out.push_back({name, buffer->type(), bytes_of(name, *buffer, nullptr)});
+  for (const auto& [name, stored] : variables_) out.push_back({name, stored->type(), bytes_of(name, *stored, nullptr)});
   for (const auto& [name, kept] : waiting_) {
     const auto fill = [bytes = kept.value.bytes()](std::span<std::byte> piece) mutable {
       std::memcpy(piece.data(), bytes.data(), piece.size());
@@ -267,30 +265,30 @@ std::vector<TensorSource> VariableStore::sources(const std::vector<std::string>*
 
 Result<std::string> VariableStore::not_finite() const {
   std::vector<std::byte> bytes;
-  for (const auto& [name, buffer] : variables_) {
-    bytes.resize(static_cast<size_t>(buffer->type().bytes()));
-    TENON_TRY(queue_.read(*buffer, bytes.data(), bytes.size()));
-    if (!all_finite(buffer->type().dtype, bytes)) return name;
+  for (const auto& [name, stored] : variables_) {
+    bytes.resize(static_cast<size_t>(stored->type().bytes()));
+    TENON_TRY(stored->read(bytes));
+    if (!all_finite(stored->type().dtype, bytes)) return name;
   }
   return std::string();
 }
 
 Result<VariableStore::AllKept> VariableStore::keep() const {
   AllKept out;
-  for (const auto& [name, buffer] : variables_) {
-    TENON_TRY(room_for(static_cast<size_t>(buffer->type().bytes()), cat("a copy of variable '", name, "'")));
-    Array value(buffer->type());
-    TENON_TRY(queue_.read(*buffer, value.bytes().data(), value.bytes().size()));
-    out.emplace(name, Kept{std::move(value), roles_.at(name)});
+  for (const auto& [name, stored] : variables_) {
+    TENON_TRY(room_for(static_cast<size_t>(stored->type().bytes()), cat("a copy of variable '", name, "'")));
+    Array value(stored->type());
+    TENON_TRY(stored->read(value.bytes()));
+    out.emplace(name, Kept{std::move(value), roles_.at(name), stored->is_dealt()});
   }
   return out;
 }
 
 Status VariableStore::put(const AllKept& kept) {
   for (const auto& [name, was] : kept) {
-    TENON_ASSIGN(Buffer buffer, device_->allocate(was.value.type()));
-    TENON_TRY(write(buffer, was.value));
-    variables_.emplace(name, std::make_shared<const Buffer>(std::move(buffer)));
+    TENON_ASSIGN(Shared stored, StoredVariable::make(device_, queue_, was.value.type(), was.dealt));
+    TENON_TRY(stored->write(was.value.bytes()));
+    variables_.emplace(name, std::move(stored));
     roles_[name] = was.role;
   }
   return {};
@@ -302,12 +300,12 @@ Result<std::string> VariableStore::hash() const {
     for (size_t i = 0; i < n; ++i) h = (h ^ static_cast<const uint8_t*>(data)[i]) * 0x100000001b3ull;
   };
   std::vector<std::byte> piece;
-  for (const auto& [name, buffer] : variables_) {
+  for (const auto& [name, stored] : variables_) {
     mix(name.data(), name.size());
-    const auto size = static_cast<uint64_t>(buffer->type().bytes());
+    const auto size = static_cast<uint64_t>(stored->type().bytes());
     for (uint64_t at = 0; at < size; at += piece.size()) {
       piece.resize(static_cast<size_t>(std::min<uint64_t>(size - at, kBundlePieceBytes)));
-      TENON_TRY(queue_.read(*buffer, piece.data(), piece.size(), at));
+      TENON_TRY(stored->read(piece, at));
       mix(piece.data(), piece.size());
     }
   }

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/tensor_file.h"
 #include "graph/graph.h"
+#include "step/variables/stored_variable.h"
 #include "step/variables/warm_start.h"
 #include "tenon/array.h"
 
@@ -52,10 +53,10 @@ class VariableStore {
   void drop_dead(const Graph& graph);
 
   // REQUIRED: provide() was called with a graph that has it.
-  using SharedBuffer = std::shared_ptr<const Buffer>;
-  const SharedBuffer& buffer(const std::string& name) const { return variables_.at(name); }
+  using Shared = std::shared_ptr<const StoredVariable>;
+  const Shared& variable(const std::string& name) const { return variables_.at(name); }
   bool empty() const { return variables_.empty(); }
-  const std::map<std::string, SharedBuffer, std::less<>>& all() const { return variables_; }
+  const std::map<std::string, Shared, std::less<>>& all() const { return variables_; }
   // Whether it is one of a model's weights, moving averages among them. REQUIRED: it is here.
   bool is_weight(const std::string& name) const { return roles_.at(name).kind == VariableKind::kWeight; }
   // Whether read() has a value of that name.
@@ -76,6 +77,7 @@ class VariableStore {
   struct Kept {
     Array value;
     VariableRole role;
+    bool dealt = false;
   };
   using AllKept = std::map<std::string, Kept>;
   Result<AllKept> keep() const;
@@ -84,23 +86,22 @@ class VariableStore {
   Result<std::string> hash() const;
 
  private:
-  Result<const Buffer*> find(std::string_view name) const;
-  FillBytes bytes_of(const std::string& name, const Buffer& buffer, bool* finite) const;
+  Result<const StoredVariable*> find(std::string_view name) const;
+  static FillBytes bytes_of(const std::string& name, const StoredVariable& variable, bool* finite);
   Status check_waiting(const Graph& graph) const;
   Status make(const Variable& variable, const Type& type, const TensorFile* checkpoint);
   static Status check_restores(const Graph& graph, const TensorFile& checkpoint, std::vector<std::string>* anew);
-  Status begin(const Variable& variable, const Buffer& buffer);
+  Status begin(const Variable& variable, const StoredVariable& stored);
   Status check_warm(const Graph& graph) const;
-  Status fill(const Variable& variable, const Buffer& buffer, const TensorFile* file = nullptr,
+  Status fill(const Variable& variable, const StoredVariable& stored, const TensorFile* file = nullptr,
               const std::string& tensor = {});
-  Status write(const Buffer& buffer, const Array& value) const;
 
   std::shared_ptr<Device> device_;
   Queue& queue_;
   uint64_t seed_;
   bool is_dead(const std::string& name) const;
   void drop_with_slots(const std::vector<std::string>& names);
-  std::map<std::string, SharedBuffer, std::less<>> variables_;
+  std::map<std::string, Shared, std::less<>> variables_;
   std::map<std::string, VariableRole, std::less<>> roles_;
   std::map<std::string, Waiting, std::less<>> waiting_;
   bool optimizers_begin_anew_ = false;

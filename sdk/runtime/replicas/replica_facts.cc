@@ -39,6 +39,13 @@ void find_zeros(const GraphView& graph, Facts& facts) {
   }
 }
 
+bool sums_all(const NodeView& node, uint32_t units) {
+  const int64_t group = node.i64("group");
+  const bool sums =
+      node.op() == "reduce_scatter" || (node.op() == "all_reduce" && node.enumerator("kind") == TENON_REDUCE_SUM);
+  return sums && (units == 1 || group == 0 || group == units);
+}
+
 bool all_summed(const NodeView& node, const Facts& facts) {
   for (int k = 0; k < node.results(); ++k)
     if (node.has_result(k) && !facts.summed[node.result_id(k)]) return false;
@@ -49,7 +56,7 @@ void find_summed(const GraphView& graph, uint32_t units, Facts& facts) {
   for (uint32_t i = 0; i < graph.n_results(); ++i) facts.summed[graph.result(i).value] = false;
   for (uint32_t i = graph.n_nodes(); i-- > 0;) {
     const NodeView node = graph.node(i);
-    const bool sums = node.op() == "all_reduce" && node.enumerator("kind") == TENON_REDUCE_SUM && joins_all(node, units);
+    const bool sums = sums_all(node, units);
     const bool goes_on = !sums && all_summed(node, facts);
     for (int k = 0; k < node.operands(); ++k)
       if (node.has(k) && !sums && !(goes_on && is_linear(node, k, facts))) facts.summed[node.operand_id(k)] = false;
