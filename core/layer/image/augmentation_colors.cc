@@ -6,13 +6,13 @@ namespace tenon {
 namespace {
 
 // Each [B,H,W,1].
-struct Colour {
+struct Chroma {
   Tensor value, range;  // the greatest of red, green and blue, and how much the least is below it
   Tensor coloured;      // whether it is
   Tensor safe_range;    // to divide by
 };
 
-Colour colour_of(Tensor rgb) {
+Chroma colour_of(Tensor rgb) {
   const Tensor value = reduce_max(rgb, {-1}, true), range = value - reduce_min(rgb, {-1}, true);
   const Tensor coloured = compare(range, scalar_like(range, 0), CompareKind::kGt);
   return {value, range, coloured, select(coloured, range, full_like(range, 1))};
@@ -23,7 +23,7 @@ Tensor channel(Tensor rgb, int64_t c) {
 }
 
 // Turns: 0 is red, a third green. Below 0 between red and blue.
-Tensor hue_of(Tensor rgb, const Colour& c) {
+Tensor hue_of(Tensor rgb, const Chroma& c) {
   const Tensor r = channel(rgb, 0), g = channel(rgb, 1), b = channel(rgb, 2), turn = c.safe_range * 6.0;
   const auto most = [&](Tensor x) { return compare(x, c.value, CompareKind::kEq); };
   const Tensor other = select(most(g), (b - r) / turn + 1.0 / 3, (r - g) / turn + 2.0 / 3);
@@ -68,7 +68,7 @@ Tensor recoloured(Tensor x, const char* layer, const Options& o, const char* dra
 
 Tensor random_hue(Tensor x, const RandomHueOptions& o) {
   return recoloured(x, "random_hue", o, "hue", [](const LayerScope& scope, Tensor rgb, Tensor u) {
-    const Colour colour = colour_of(rgb);
+    const Chroma colour = colour_of(rgb);
     const Tensor by = u * either_sign(scope, rgb) * 0.5;
     const Tensor turned = pure(hue_of(rgb, colour) + for_each_pixel(by, colour.value));
     return colour.value - colour.range * (1.0 - turned);
@@ -78,7 +78,7 @@ Tensor random_hue(Tensor x, const RandomHueOptions& o) {
 // The distance of a channel from the value is in proportion to the saturation, so HSV itself is not needed.
 Tensor random_saturation(Tensor x, const RandomSaturationOptions& o) {
   return recoloured(x, "random_saturation", o, "saturation", [&](const LayerScope&, Tensor rgb, Tensor u) {
-    const Colour colour = colour_of(rgb);
+    const Chroma colour = colour_of(rgb);
     // Then the least channel is at the low end.
     const Tensor most = (colour.value - o.value_range.low) / colour.safe_range;
     const Tensor times = minimum(for_each_pixel(u / (1.0 - u + 1e-7), colour.value), most);
