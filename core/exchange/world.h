@@ -17,7 +17,7 @@
 
 #include "backend/device.h"
 #include "exchange/collectives.h"
-#include "exchange/parts.h"
+#include "exchange/process_parts.h"
 
 namespace tenon {
 
@@ -51,7 +51,7 @@ class World {
   Status gather(const void* from, void* out, size_t bytes);
   // What process 0 has, of up to 4,000 bytes.
   Result<std::string> first_tells(const std::string& text);
-  // The status of what process 0 does. Meanwhile the others give it what it reads of Parts.
+  // The status of what process 0 does. Meanwhile the others give it what it reads of ProcessParts.
   Status first_does(const std::function<Status()>& work);
   bool works_alone() const { return works_alone_; }  // whether this is process 0 in it
   // An error, the same in all processes, where one has another value than process 0: "process 2 on b has the flags ..".
@@ -61,10 +61,10 @@ class World {
   bool leave(const std::string& error);
 
  private:
-  friend class Parts;
+  friend class ProcessParts;
   World() = default;
-  uint64_t add(const Parts& parts);  // its number, the same in all processes
-  void remove(const Parts& parts);
+  uint64_t add(const ProcessParts& parts);  // its number, the same in all processes
+  void remove(const ProcessParts& parts);
   bool has_parts() const;
   Status want_no_more();
   Status give_parts();
@@ -92,7 +92,7 @@ class World {
   bool all_left_ = false, silent_ = false;  // of end()
   std::atomic<bool> works_alone_ = false;
   mutable std::mutex parts_mutex_;
-  std::map<uint64_t, const Parts*> parts_;
+  std::map<uint64_t, const ProcessParts*> parts_;
   uint64_t last_parts_ = 0;
   std::string error_;                       // that this process ends with
 };

@@ -136,7 +136,7 @@ done
 expect 0 '' "$tenon" convert idx --help
 grep -q '^usage: tenon convert idx --input DIR --output DIR' "$work/out" || complain "convert idx --help: $(head -n 1 "$work/out")"
 expect 0 '' "$tenon" convert images --help
-grep -q '^usage: tenon convert images --train_csv FILE --labels FILE --output DIR' "$work/out" || complain "convert images --help: $(head -n 1 "$work/out")"
+grep -q '^usage: tenon convert images --input DIR|--train_csv FILE --labels FILE --output DIR' "$work/out" || complain "convert images --help: $(head -n 1 "$work/out")"
 expect 0 '' "$tenon" devices --device cpu
 grep -q '^cpu ' "$work/out" || complain 'devices --device cpu lists no cpu'
 expect 0 '' "$tenon" devices

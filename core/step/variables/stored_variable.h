@@ -41,7 +41,7 @@ class StoredVariable {
   Queue& queue_;
   const Type type_;
   const bool dealt_;
-  std::optional<Parts> parts_;  // none: all is here
+  std::optional<ProcessParts> parts_;  // none: all is here
 };
 
 }  // namespace tenon

@@ -131,9 +131,16 @@ void keeps_time_limits(Subject& s) {
 
 // ---- order ----
 
+constexpr double kHeldBack = 10;  // seconds, where the gate is not opened before
+
+// The first rounds wait behind a copy that is held back.
 void works_in_order(Subject& s) {
   Queue queue(s, s.device());
   Counter counter(s);
+  Gate gate(ramp(1024));
+  const Buffer held_back = f32_buffer(s, {1024});
+  submit_copy(s, queue, copy_to(held_back, gate.memory(), gate.bytes()));
+  gate.open_after(kHeldBack);
   constexpr size_t kRounds = 40;
   std::vector<Floats> in, out(kRounds, Floats(Counter::kElements));
   for (size_t i = 0; i < kRounds; ++i) in.push_back(counter.expected(static_cast<float>(1000 * i)));
@@ -143,6 +150,7 @@ void works_in_order(Subject& s) {
     counter.submit(queue, static_cast<uint32_t>(i % 7 + 1));
     counter.submit(queue, 1);
     last = submit_copy(s, queue, copy_from(counter.state(), out[i].data(), counter.state().bytes()));
+    if (i == 2) gate.open();
   }
   queue.wait(last);
   for (size_t i = 0; i < kRounds; ++i)

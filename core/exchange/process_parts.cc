@@ -1,4 +1,4 @@
-#include "exchange/parts.h"
+#include "exchange/process_parts.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,15 +7,15 @@
 
 namespace tenon {
 
-Parts::Parts(World& world, uint64_t bytes, Read read) : world_(world), bytes_(bytes), read_(std::move(read)) {
+ProcessParts::ProcessParts(World& world, uint64_t bytes, Read read) : world_(world), bytes_(bytes), read_(std::move(read)) {
   number_ = world_.add(*this);
 }
 
-Parts::~Parts() { world_.remove(*this); }
+ProcessParts::~ProcessParts() { world_.remove(*this); }
 
-uint64_t Parts::first() const { return static_cast<uint64_t>(world_.rank()) * bytes_; }
+uint64_t ProcessParts::first() const { return static_cast<uint64_t>(world_.rank()) * bytes_; }
 
-Status Parts::read(std::span<std::byte> out, uint64_t offset) const {
+Status ProcessParts::read(std::span<std::byte> out, uint64_t offset) const {
   while (!out.empty()) {
     const int owner = static_cast<int>(offset / bytes_);
     const uint64_t at = offset % bytes_, size = std::min<uint64_t>(out.size(), bytes_ - at);
@@ -31,7 +31,7 @@ Status Parts::read(std::span<std::byte> out, uint64_t offset) const {
   return {};
 }
 
-Status Parts::ask(int owner, std::span<std::byte> out, uint64_t offset) const {
+Status ProcessParts::ask(int owner, std::span<std::byte> out, uint64_t offset) const {
   Wanted wanted{number_, offset, out.size()};
   return world_.run([&](Wire& wire, Reducer&) -> Status {
     TENON_TRY(broadcast(wire, 0, &wanted, sizeof wanted));
@@ -40,7 +40,7 @@ Status Parts::ask(int owner, std::span<std::byte> out, uint64_t offset) const {
   });
 }
 
-Status Parts::give(const Wanted& wanted) const {
+Status ProcessParts::give(const Wanted& wanted) const {
   if (static_cast<int>(wanted.offset / bytes_) != world_.rank()) return {};
   std::vector<std::byte> own(wanted.bytes);
   TENON_TRY(read_(own, wanted.offset % bytes_));
@@ -52,13 +52,13 @@ Status Parts::give(const Wanted& wanted) const {
 
 // ---- of World ----
 
-uint64_t World::add(const Parts& parts) {
+uint64_t World::add(const ProcessParts& parts) {
   const std::lock_guard lock(parts_mutex_);
   parts_.emplace(++last_parts_, &parts);
   return last_parts_;
 }
 
-void World::remove(const Parts& parts) {
+void World::remove(const ProcessParts& parts) {
   const std::lock_guard lock(parts_mutex_);
   parts_.erase(parts.number_);
 }
@@ -70,21 +70,21 @@ bool World::has_parts() const {
 
 // Process 0 is through with what it does for all.
 Status World::want_no_more() {
-  Parts::Wanted none;
+  ProcessParts::Wanted none;
   return run([&](Wire& wire, Reducer&) { return broadcast(wire, 0, &none, sizeof none); });
 }
 
 // Gives process 0 what it asks for, until it is through.
 Status World::give_parts() {
   for (;;) {
-    Parts::Wanted wanted;
+    ProcessParts::Wanted wanted;
     TENON_TRY(run([&](Wire& wire, Reducer&) { return broadcast(wire, 0, &wanted, sizeof wanted); }));
     if (wanted.bytes == 0) return {};
     std::unique_lock lock(parts_mutex_);
     const auto found = parts_.find(wanted.array);
     if (found == parts_.end())
       return Status(Code::kInternal, "process 0 asks for an array that this process does not have");
-    const Parts& parts = *found->second;
+    const ProcessParts& parts = *found->second;
     lock.unlock();
     TENON_TRY(parts.give(wanted));
   }

@@ -12,14 +12,14 @@ namespace tenon {
 
 class World;
 
-class Parts {
+class ProcessParts {
  public:
   using Read = std::function<Status(std::span<std::byte> out, uint64_t offset)>;
   // Parts of `bytes` each, in the order of the processes; `read` gives this one's. All processes make theirs in the same order.
-  Parts(World& world, uint64_t bytes, Read read);
-  ~Parts();
-  Parts(const Parts&) = delete;
-  Parts& operator=(const Parts&) = delete;
+  ProcessParts(World& world, uint64_t bytes, Read read);
+  ~ProcessParts();
+  ProcessParts(const ProcessParts&) = delete;
+  ProcessParts& operator=(const ProcessParts&) = delete;
 
   uint64_t bytes() const { return bytes_; }  // of a part
   uint64_t first() const;                    // byte of the whole that is this process's
