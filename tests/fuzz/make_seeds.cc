@@ -9,6 +9,7 @@
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
+#include "data/chain/cache_file.h"
 #include "data/image/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
@@ -46,6 +47,14 @@ void safetensors() {
                            {"global_step", {DType::kI64, {}}, ones}},
                           {{"format", "tenon"}}));
   seed("safetensors", "four_tensors", read_file("s").take());
+}
+
+void cache() {
+  CacheWriter writer = CacheWriter::create("c").take();
+  const Element element = {{"x", Array({1.f, 2.f})}, {"text", Array(Type{DType::kU8, {3}})}};
+  for (const uint64_t index : {1, 0}) check(writer.add(index, -1, CacheWriter::record_of(element, "f:1")));
+  check(writer.finish({1, 0}));
+  seed("cache", "two_elements", read_file("c").take());
 }
 
 std::string example() {
@@ -108,6 +117,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: %s FOLDER\n", argv[0]), 2;
   root = argv[1];
   bundles();
+  cache();
   safetensors();
   records();
   images();

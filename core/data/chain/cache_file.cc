@@ -91,8 +91,9 @@ CacheFile::CacheFile(RecordFile file, std::vector<uint64_t> record_of, std::vect
 
 Result<std::unique_ptr<const CacheFile>> CacheFile::open(const std::string& path, const CacheTag& tag) {
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) return std::unique_ptr<const CacheFile>();
-  TENON_ASSIGN(const File file, File::open(path));
+  Result<File> opened = File::open(path);
+  if (!opened.ok() && !std::filesystem::exists(path, error)) return std::unique_ptr<const CacheFile>();
+  TENON_ASSIGN(const File file, std::move(opened));
   TENON_ASSIGN(const int64_t index_at, index_place(file));
   TENON_ASSIGN(const std::string index, record_at(file, index_at, file.size() - kFooterBytes));
   std::string_view rest = index;

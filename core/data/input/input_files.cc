@@ -149,6 +149,17 @@ Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t
   return data;
 }
 
+std::string RecordFile::where(int64_t offset) const {
+  return unpacked ? cat(path, ": record at inflated byte ", offset - offsets.front())
+                  : cat(path, ": record at offset ", offset);
+}
+
+std::string RecordFile::lost() const {
+  if (unpacked)
+    return cat("the rest of ", path, " is lost, from inflated byte ", offsets.back() - offsets.front(), " on");
+  return cat("the rest of ", path, " is lost, ", lost_bytes, " bytes from offset ", offsets.back(), " on");
+}
+
 std::string RecordFiles::where(size_t file, int64_t record) const {
   return files_[file].where(files_[file].offsets[static_cast<size_t>(record)]);
 }

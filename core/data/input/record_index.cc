@@ -182,15 +182,4 @@ Result<std::vector<RecordFile>> index_files(const std::vector<std::string>& path
   return files;
 }
 
-std::string RecordFile::where(int64_t offset) const {
-  return unpacked ? cat(path, ": record at inflated byte ", offset - offsets.front())
-                  : cat(path, ": record at offset ", offset);
-}
-
-std::string RecordFile::lost() const {
-  if (unpacked)
-    return cat("the rest of ", path, " is lost, from inflated byte ", offsets.back() - offsets.front(), " on");
-  return cat("the rest of ", path, " is lost, ", lost_bytes, " bytes from offset ", offsets.back(), " on");
-}
-
 }  // namespace tenon

@@ -94,6 +94,7 @@ Status atomic_write(const std::string& path, std::string_view contents) {
 }
 
 Status check_path(const std::string&) { return {}; }
+void remove_left_temporaries(const std::string&) {}
 Status file_error(std::string_view what, const std::string& path, int) { return invalid(what, " '", path, "'"); }
 Result<std::vector<std::string>> list_names(const std::string&, const std::string&) {
   return std::vector<std::string>();
