@@ -15,7 +15,7 @@ enum class Scale : uint8_t { kLinear, kWhole, kLog };  // kWhole: ticks are whol
 
 class Axis {
  public:
-  // Of data from `low` to `high`. REQUIRED: both are finite, and above 0 where kLog.
+  // An axis for data from `low` to `high`. REQUIRED: both are finite, and above 0 where kLog.
   Axis(double low, double high, Scale scale) : low_(low), high_(high), scale_(scale) {}
   // With room at both ends; from 0 where that is near.
   static Axis padded(double low, double high, Scale scale);

@@ -1,5 +1,5 @@
 // tenon evaluate MODEL: measures a checkpoint on the test records.
-#include "model_run.h"
+#include "model/model_run.h"
 #include "process.h"
 
 namespace tenon::runner {

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "csv_text.h"
-#include "labels.h"
-#include "model_run.h"
+#include "model/labels.h"
+#include "model/model_run.h"
 #include "process.h"
 #include "tenon/atomic_file.h"
 #include "tenon/checkpoint.h"
@@ -201,7 +201,7 @@ class Prediction {
   std::string output_;  // empty: standard output
   int64_t rows_ = 0;
   std::map<int64_t, int> labels_;  // by row, where they are wanted
-  // Of the PR curves: by class, and of each row.
+  // What PR curves need: by class, and of each row.
   std::vector<std::vector<float>> probabilities_;
   std::vector<int> true_classes_;
 };

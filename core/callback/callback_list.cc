@@ -4,7 +4,7 @@
 #include <typeinfo>
 
 #include "base/caught.h"
-#include "base/class_name.h"
+#include "base/names/class_name.h"
 #include "base/text.h"
 #include "tenon/graph_node.h"
 #include "tenon/text.h"

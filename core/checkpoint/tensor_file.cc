@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/process/job.h"
-#include "base/slot_names.h"
+#include "base/names/slot_names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 

@@ -180,7 +180,7 @@ void Wire::beat() {
   beating_ = request.ok() ? std::optional(*request) : std::nullopt;
 }
 
-// Of those that left: one with an error, whose words the others only repeat; -1: none has.
+// One of those that left, with an error whose words the others only repeat; -1: none has.
 int Wire::first_to_leave() const {
   int out = -1;
   size_t least = SIZE_MAX;

@@ -21,7 +21,7 @@ struct BatchRoles {
   std::vector<std::string> weights;  // of samples
 };
 inline constexpr std::string_view kSampleWeight = "sample_weight";
-// Of each output, "" of one that has none, by the names of FitData. Throws Error where one is of no output.
+// The weights of each output, "" for one that has none, by the names of FitData. Throws Error where one is of no output.
 std::vector<std::string> find_weights(const std::vector<std::string>& weights, const std::vector<std::string>& outputs);
 // By the names of the features (FitData). Throws Error.
 BatchRoles batch_roles(const std::vector<std::string>& features, const Model& model, Mode mode, bool wants_targets);

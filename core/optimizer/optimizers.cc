@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/number.h"
-#include "base/slot_names.h"
+#include "base/names/slot_names.h"
 #include "optimizer/muon.h"
 #include "optimizer/schedule_free.h"
 #include "optimizer/update.h"

@@ -1,6 +1,6 @@
 #include "optimizer/update.h"
 
-#include "base/name_expression.h"
+#include "base/names/name_expression.h"
 #include "base/text.h"
 #include "op/rules.h"
 

@@ -33,7 +33,7 @@ Result<Trace> trace_model(const ModelFn& model, const Params& params, const std:
 bool are_labelled(const std::vector<FeatureSpec>& specs);
 
 std::string sum_name(const std::string& metric, size_t sum);
-// Of one of EstimatorSpec::training_tensors.
+// The name of the result of one of EstimatorSpec::training_tensors.
 std::string tensor_result(const std::string& name);
 // Those that a training graph has, by name.
 std::vector<std::string> training_tensors(const Graph& graph);

@@ -39,7 +39,7 @@ Logs Summaries::rate_at(int64_t step) {
 
 constexpr int64_t kLossesOfADistance = 10000;
 
-// Of the first step, and of each so many after it.
+// Writes at the first step, and at each so many after it.
 Status Summaries::after_call(const RunConfig& config, int64_t step, std::span<const float> losses,
                              const Values& values) {
   if (!wanted(config)) return {};

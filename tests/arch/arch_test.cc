@@ -185,6 +185,12 @@ TEST_F(Tree, AllowsEightHundredLinesAndNotOneMore) {
   EXPECT_EQ(broken_by("core/base/x.cc", lines + "\n"), "core/base/x.cc: 801 lines: a file has at most 800");
 }
 
+TEST_F(Tree, AllowsTwentyFiveSourcesInAFolderAndNotOneMore) {
+  for (int i = 0; i < 25; ++i) write("core/base/names/x" + std::to_string(i) + ".h", "");
+  EXPECT_TRUE(violations(root_).empty());
+  EXPECT_EQ(broken_by("core/base/names/x25.h", ""), "core/base/names: 26 sources: a folder has at most 25");
+}
+
 TEST_F(Tree, LetsBuildAndDotFilesBe) {
   write("build/x.cc", "#include \"tenon/status.h\"\n");
   write(".ci/run", "");

@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 using Names = std::set<std::string>;
 
 constexpr int kMaxLines = 800;
+constexpr int kMaxFiles = 25;  // sources of the product in a folder; a room is found by its name
 
 // What a component may include, beside itself. A name that ends in / stands for all below it.
 struct Rule {
@@ -209,6 +210,7 @@ class Check {
 
   std::vector<std::string> run() {
     check_top_level();
+    check_folders();
     for (const fs::path& file : files_)
       if (is_text(file)) check_file(file);
     return std::move(found_);
@@ -239,6 +241,20 @@ class Check {
       found_.push_back(name + ": does not belong at the top level");
     }
     for (const std::string& name : missing) found_.push_back(name + ": missing at the top level");
+  }
+
+  // Public headers are one list for who looks one up.
+  void check_folders() {
+    std::map<fs::path, int> sources;
+    for (const fs::path& file : files_) {
+      const std::string component = component_of(file);
+      const bool product = component != "tests" && component != "bench" && component != "share" && component != "public";
+      if (product && is_source(file)) ++sources[file.parent_path()];
+    }
+    for (const auto& [folder, count] : sources)
+      if (count > kMaxFiles)
+        found_.push_back(folder.string() + ": " + std::to_string(count) + " sources: a folder has at most " +
+                         std::to_string(kMaxFiles));
   }
 
   void check_file(const fs::path& file) {

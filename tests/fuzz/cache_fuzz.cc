@@ -1,7 +1,7 @@
 // A file that a Dataset's cache wrote, checksums off.
 #include <cstdlib>
 
-#include "data/chain/cache_file.h"
+#include "data/chain/cache/cache_file.h"
 #include "seam/memory_files.h"
 
 using namespace tenon;

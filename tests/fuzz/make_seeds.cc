@@ -9,7 +9,7 @@
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
-#include "data/chain/cache_file.h"
+#include "data/chain/cache/cache_file.h"
 #include "data/image/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"

@@ -21,4 +21,12 @@ for steps in 1 32; do
   [ "$(result steps_per_execution)" = $steps ] && awk -v loss="$(result loss)" 'BEGIN { exit !(loss > 0 && loss < 1.2) }' ||
     complain "bench fit: $(cat "$work/out")"
 done
+# The input: its files are made once, and kept where a directory was named.
+for case in photos photos_eval lines; do
+  expect 0 '' "$tenon" bench input $case --data_dir "$work/made" --examples 64 --seconds 0.01 --rounds 1 --json
+  awk -v rate="$(result examples_per_second)" 'BEGIN { exit !(rate > 0) }' || complain "bench input: $(cat "$work/out")"
+done
+[ "$(ls "$work/made" | grep -c '^train-')" = 16 ] && [ "$(wc -l <"$work/made/lines.txt")" = 6400 ] ||
+  complain "bench input made $(ls "$work/made")"
+expect 2 "expected photos, photos_eval" "$tenon" bench input photo
 finish

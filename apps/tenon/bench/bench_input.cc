@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 
+#include "bench/made_lines.h"
 #include "bench/made_photos.h"
 #include "command.h"
+#include "tenon/element_maps.h"
 #include "tenon/input.h"
 #include "tenon/threads.h"
 
@@ -19,6 +21,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kBatch = 64;
 constexpr int kSide = 224;
+constexpr int64_t kLineNumbers = 8192;  // of a batch of lines
+constexpr int64_t kLinesAPhoto = 100;
 
 // Where a case has its files; removed at the end unless the user named it.
 class Place {
@@ -64,11 +68,12 @@ class Meter {
 
 // Slots in the host's memory, as many as a training has.
 struct Memory {
-  explicit Memory(const Dataset& data) {
+  // `batch`: the bytes of the largest batch of a feature.
+  Memory(const Dataset& data, const std::function<int64_t(const FeatureSpec&)>& batch) {
     for (int i = 0; i < 4; ++i) {
       BatchSlot& slot = slots.emplace_back();
       for (const FeatureSpec& spec : data.specs()) {
-        bytes.emplace_back(static_cast<size_t>(spec.batch_type(data.options().batch_size).bytes()));
+        bytes.emplace_back(static_cast<size_t>(batch(spec)));
         slot.features.push_back(bytes.back().data());
       }
     }
@@ -77,8 +82,8 @@ struct Memory {
   std::vector<BatchSlot> slots;
 };
 
-Rate rate_of(const Dataset& data, double seconds) {
-  Memory memory(data);
+Rate rate_of(const Dataset& data, double seconds, const std::function<int64_t(const FeatureSpec&)>& batch) {
+  Memory memory(data, batch);
   auto pipeline = InputPipeline::create(data, process_pool(), memory.slots).take();
   const auto take = [&] {
     const Batch batch = pipeline->next().take();
@@ -89,6 +94,11 @@ Rate rate_of(const Dataset& data, double seconds) {
   Meter meter;
   while (meter.seconds() < seconds) meter.add(take());
   return meter.rate();
+}
+
+Rate image_rate(const InputOptions& options, double seconds) {
+  return rate_of(Dataset::images(options).take(), seconds,
+                 [](const FeatureSpec& spec) { return spec.batch_type(kBatch).bytes(); });
 }
 
 InputOptions photo_options(const std::string& directory, uint64_t seed) {
@@ -111,29 +121,54 @@ Rate decode_rate(const std::string& directory, double seconds) {
   return meter.rate();
 }
 
+// Lines as the numbers of their bytes, of about one length in a batch: as many numbers in each.
+Dataset line_batches(const std::string& directory, uint64_t seed) {
+  const std::vector<int64_t> lengths = {32, 64, 128, kLongestLine};
+  std::vector<int64_t> boundaries, batch_sizes;
+  for (const int64_t length : lengths) boundaries.push_back(length + 1), batch_sizes.push_back(kLineNumbers / length);
+  batch_sizes.push_back(1);  // of longer lines, which there are not
+  return Dataset::from_text_lines({directory + "/lines.txt"})
+      .shuffle(4096, {.seed = seed})
+      .repeat()
+      .map(cast_features({{"line", DType::kI32}}))
+      .bucket_by_sequence_length([](const Element& e) { return e.at("line").shape().dims()[0]; }, boundaries, batch_sizes,
+                                 {.pad_to_bucket_boundary = true});
+}
+
 struct InputCase {
   const char* name;
   const char* description;
+  void (*make)(const std::string& directory, int64_t examples);
   std::function<Rate(const std::string& directory, const Flags& flags)> run;
 };
 
 Rate train_rate(const std::string& directory, const Flags& flags) {
-  return rate_of(Dataset::images(photo_options(directory, static_cast<uint64_t>(flags.integer("seed")))).take(),
-                 flags.number("seconds"));
+  return image_rate(photo_options(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"));
 }
 
 Rate evaluate_rate(const std::string& directory, const Flags& flags) {
   InputOptions o = photo_options(directory, 0);
   o.training = false;
-  return rate_of(Dataset::images(o).take(), flags.number("seconds"));
+  return image_rate(o, flags.number("seconds"));
+}
+
+Rate line_rate(const std::string& directory, const Flags& flags) {
+  return rate_of(line_batches(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"),
+                 [](const FeatureSpec&) { return kLineNumbers * static_cast<int64_t>(sizeof(int32_t)); });
 }
 
 const std::vector<InputCase>& input_cases() {
   static const std::vector<InputCase> cases = {
-      {"photos", "JPEGs of 500x375, resized to 234, cropped to 224, flipped, brightness, contrast; batch 64", train_rate},
-      {"photos_eval", "the same, resized to 224", evaluate_rate},
-      {"libjpeg", "the same, decoded whole by libjpeg in one thread, and no more",
-       [](const std::string& directory, const Flags& flags) { return decode_rate(directory, flags.number("seconds")); }},
+      {"photos", "JPEGs of 500x375, resized to 234, cropped to 224, flipped, brightness, contrast; batch 64",
+       write_photos, train_rate},
+      {"photos_eval", "the same, resized to 224", write_photos, evaluate_rate},
+      {"libjpeg", "the same, decoded whole by libjpeg in one thread, and no more", write_photos,
+       [](const std::string& directory, const Flags& flags) {
+         return decode_rate(directory, flags.number("seconds"));
+       }},
+      {"lines", "lines of text, shuffled, as numbers padded to 32, 64, 128 or 255, 8192 of them in a batch",
+       [](const std::string& directory, int64_t examples) { write_lines(directory, kLinesAPhoto * examples); },
+       line_rate},
   };
   return cases;
 }
@@ -154,17 +189,19 @@ std::string list_of_inputs() {
 
 void declare_bench_input(Flags& flags) {
   flags.leave_out({"device"});
-  flags.text("data_dir", "", "where the made-up examples are, and made where there are none; empty: nowhere afterwards");
-  flags.integer("examples", 2000, "that are made up", 64, 1e7);
+  flags.text("data_dir", "",
+             "where the made-up examples are, and made where there are none; empty: nowhere afterwards");
+  flags.integer("examples", 2000, "that are made up; of lines a hundred times as many", 64, 1e7);
   flags.number("seconds", 3, "that each round takes", 0.01, 1e6);
   flags.integer("rounds", 3, "of which the fastest counts", 1, 1e6);
 }
 
 int run_bench_input(const std::string& name, const Flags& flags) {
   const auto& cases = input_cases();
-  const InputCase& c = *std::find_if(cases.begin(), cases.end(), [&](const InputCase& one) { return one.name == name; });
+  const InputCase& c =
+      *std::find_if(cases.begin(), cases.end(), [&](const InputCase& one) { return one.name == name; });
   const Place place(flags.text("data_dir"));
-  write_photos(place.path(), flags.integer("examples"));
+  c.make(place.path(), flags.integer("examples"));
   Rate best;
   for (int64_t r = 0; r < flags.integer("rounds"); ++r) {
     const Rate rate = c.run(place.path(), flags);
@@ -176,7 +213,6 @@ int run_bench_input(const std::string& name, const Flags& flags) {
                    .add("examples_per_second", best.a_second)
                    .add("examples_per_second_a_core", best.a_core)
                    .add("threads", process_threads())
-                   .add("batch_size", kBatch)
                    .str());
     return 0;
   }

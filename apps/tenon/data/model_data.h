@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flags.h"
-#include "model_record.h"
+#include "model/model_record.h"
 #include "models/models.h"
 #include "tenon/input.h"
 
@@ -46,7 +46,7 @@ class ModelData {
   virtual std::string text() const = 0;
   // Class names; empty: unknown.
   virtual const std::vector<std::string>& labels() const;
-  // Of text: the mark of its vocabulary (data/vocabulary.h); empty: unknown.
+  // The mark of a text's vocabulary (data/vocabulary.h); empty: unknown.
   virtual std::string vocabulary() const { return {}; }
   // Files that the model directory needs beside model.json, written once training begins.
   virtual void remember(const std::string& /*model_dir*/) const {}

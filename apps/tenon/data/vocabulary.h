@@ -10,7 +10,7 @@
 
 namespace tenon::runner {
 
-// Of a model directory.
+// The vocabulary's file in a model directory.
 constexpr const char* kVocabularyFile = "vocab.subtokens";
 
 // As model.json has it, "1f3a09bc": equal for equal vocabularies.

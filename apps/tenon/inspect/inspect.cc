@@ -1,7 +1,7 @@
 // tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, the op set.
 #include "inspect/inspect.h"
 
-#include "model_run.h"
+#include "model/model_run.h"
 
 namespace tenon::runner {
 namespace {

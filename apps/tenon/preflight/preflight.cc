@@ -63,7 +63,7 @@ int refuse(const Preflight& found) {
   return 1;
 }
 
-// Of text what the lengths are, which flags, data or the model say.
+// The lengths of text, which flags, data or the model say.
 std::string title_of(const ModelRun& model, const Preflighter& machine) {
   const bool has_length = model.data().numbers().contains("max_length");
   return std::string(model.info().name) + " on " + machine.device() + (has_length ? ", " + model.data().text() : "");

@@ -4,7 +4,7 @@
 #include <functional>
 #include <optional>
 
-#include "model_run.h"
+#include "model/model_run.h"
 #include "tenon/preflight.h"
 
 namespace tenon::runner {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "data/pairs.h"
-#include "model_run.h"
+#include "model/model_run.h"
 #include "process.h"
 #include "tenon/answers.h"
 #include "tenon/atomic_file.h"

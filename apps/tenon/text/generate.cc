@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "data/pairs.h"
-#include "model_run.h"
+#include "model/model_run.h"
 #include "process.h"
 #include "tenon/subtokenizer.h"
 #include "text/growing_text.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "data/pairs.h"
-#include "model_run.h"
+#include "model/model_run.h"
 #include "process.h"
 #include "tenon/atomic_file.h"
 #include "text/trained.h"

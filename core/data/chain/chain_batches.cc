@@ -111,7 +111,7 @@ std::vector<size_t> bytes_of(const std::vector<FeatureSpec>& specs) {
   return bytes;
 }
 
-// Of the elements of batches as a whole, without their first axis.
+// The features of the elements of whole batches, without the first axis.
 std::vector<FeatureSpec> specs_of_whole(const Element& batch) {
   std::vector<FeatureSpec> specs;
   for (const auto& [name, array] : batch) {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include "data/chain/batch_nodes.h"
+#include "data/chain/verbs/batch_nodes.h"
 #include "data/input/input_dataset.h"
 
 namespace tenon {

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "data/chain/chain_batches.h"
-#include "data/chain/source_node.h"
+#include "data/chain/sources/source_node.h"
 
 namespace tenon {
 

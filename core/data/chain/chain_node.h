@@ -57,7 +57,7 @@ class ChainNode : public std::enable_shared_from_this<ChainNode> {
   virtual std::string where(const ElementRef& ref) const = 0;    // "FILE: record at offset N"
   virtual int64_t cardinality() const = 0;
   virtual std::vector<Node> inputs() const { return {}; }
-  // Of what decides order and values, without the inputs' and what functions do.
+  // A hash of what decides order and values, without the inputs' and what functions do.
   virtual uint64_t own_fingerprint() const = 0;
   virtual uint64_t data_fingerprint() const;
   // Whether values below depend on random numbers.

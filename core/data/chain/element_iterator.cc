@@ -7,7 +7,7 @@
 #include "base/caught.h"
 #include "base/process/thread_pool.h"
 #include "base/text.h"
-#include "data/chain/map_nodes.h"
+#include "data/chain/verbs/map_nodes.h"
 
 namespace tenon {
 namespace {

@@ -56,7 +56,7 @@ std::optional<int64_t> next_number(std::string_view& text) {
   return value;
 }
 
-// Of so many bytes, which the text loses, and a line's end.
+// Takes a number of bytes, so many bytes and the end of their line off the text.
 std::optional<std::string> next_text(std::string_view& text) {
   const std::optional<int64_t> bytes = next_number(text);
   if (!bytes || *bytes >= static_cast<int64_t>(text.size()) || text[static_cast<size_t>(*bytes)] != '\n') return {};

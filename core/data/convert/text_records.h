@@ -76,7 +76,7 @@ class SplitWriter {
   Kind kind_;
   std::string directory_;             // of units
   std::optional<RecordSpill> spill_;  // of one process alone
-  // Of a unit on its way: record i of it is in dealt_[i % shards].
+  // The records of a unit on its way: record i is in dealt_[i % shards].
   std::vector<std::string> dealt_;
   std::vector<std::string> units_;    // files
   std::vector<int64_t> unit_begins_;  // how many records there are before each

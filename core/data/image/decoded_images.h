@@ -33,7 +33,7 @@ class DecodedImages {
   DecodedImages(const DecodedImages&) = delete;
   DecodedImages& operator=(const DecodedImages&) = delete;
 
-  // Of data with this fingerprint and so many images: opens the file, or begins one. Nothing for images in memory. Before get().
+  // Opens the file for data with this fingerprint and so many images, or begins one. Nothing for images in memory. Before get().
   Status open(uint64_t data, uint64_t images);
   Result<KeptImage> get(std::string_view bytes);
 

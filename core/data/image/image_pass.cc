@@ -27,7 +27,7 @@ void free_large_floats(std::vector<float>& floats) {
   if (!room_to_keep(floats.size() * sizeof(float))) std::vector<float>().swap(floats);
 }
 
-// Of the window of an image that is not resized.
+// Writes the window of an image that is not resized.
 template <class T>
 void copy_pixels(const PixelView& image, const ResizeWindow& w, T* out) {
   const size_t pixel = static_cast<size_t>(image.channels), stride = static_cast<size_t>(image.stored) * pixel;

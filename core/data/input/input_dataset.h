@@ -74,7 +74,7 @@ struct Dataset::Impl {
   };
   std::shared_ptr<const ChainNode> node = nullptr;
   std::shared_ptr<Sealing> sealing = nullptr;
-  // Of the Impl that is made of a chain, whose size is not known where `counted` is false.
+  // The Impl of a chain, whose size is not known where `counted` is false.
   std::shared_ptr<const ChainBatches> batches = nullptr;
   bool counted = true;
 };

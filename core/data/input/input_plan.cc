@@ -38,7 +38,7 @@ class FlatPlan : public BatchPlan {
   uint64_t next_ = 0, last_ = 0;  // last_ is unused when the stream repeats
 };
 
-// Of data with buckets, which repeat.
+// The plan of data with buckets, which repeat.
 class BucketPlan : public BatchPlan {
  public:
   explicit BucketPlan(const Dataset::Impl& data)

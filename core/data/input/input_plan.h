@@ -20,7 +20,7 @@ class BatchPlan {
 };
 
 std::unique_ptr<BatchPlan> make_plan(const Dataset::Impl& data, ThreadPool& pool);
-// Of a chain (data/chain).
+// The plan of a chain (data/chain).
 std::unique_ptr<BatchPlan> make_chain_plan(const Dataset::Impl& data, ThreadPool& pool);
 
 }  // namespace tenon

@@ -23,7 +23,7 @@ T load_unaligned(const void* from) {
   return value;
 }
 
-// Of kRecordHeader bytes.
+// REQUIRED: `header` has kRecordHeader bytes.
 inline bool record_header_is_sound(const char* header) {
   return crc32c_unmask(load_unaligned<uint32_t>(header + 8)) == crc32c(header, 8);
 }

@@ -14,7 +14,8 @@
 // the output directory, and no more, make a part each: options.part of options.parts, with no order between them, again after a
 // failure; then one without these options makes what is left and shows all. The files are those of one process. Either way, finished ones
 // wait in OUTPUT/.tenon-parts, and the next call with the same options and input, by any number of processes, goes on with them. A
-// conversion with others is refused there until then, unless it overwrites, or those failed because of their input. convert_lines is done by process 0, and has no parts.
+// conversion with others is refused there until then, unless it overwrites, or those failed because of their input. convert_lines
+// is done by process 0, and has no parts.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;
@@ -48,7 +49,7 @@ struct ConvertOptions {
   bool merge = false;           // an error where there are no parts to go on with
 };
 
-// Of CSV files, or of directories with a class a directory, which its name is.
+// Images that CSV files name, or that lie in directories, one for each class, named as it.
 struct ConvertImagesOptions : ConvertOptions {
   std::string train_csv;                        // rows of path,label; a relative path is relative to the CSV
   std::string validation_csv;                   // the same; empty: none
@@ -83,8 +84,8 @@ struct ConvertTextOptions : ConvertOptions {
 //   vocab.ende.32768                                             the subtoken vocabulary (tenon/subtokenizer.h)
 //   info.json                                                    {"kind": "pairs", "vocab_file", "vocab_size", "max_length", "train": ..}
 // A pair is left out and counted where a side is empty, is no UTF-8, has a NUL byte or is longer than max_length tokens, where one side is
-// more than max_ratio times as long as the other, and where a line of a .tsv file has no tab. Blanks around a sentence are taken away, line ends within it become blanks. Memory does not grow
-// with the text, but for one shard of records at a time.
+// more than max_ratio times as long as the other, and where a line of a .tsv file has no tab. Blanks around a sentence are taken
+// away, line ends within it become blanks. Memory does not grow with the text, but for one shard of records at a time.
 struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
   std::vector<std::string> source, target;
@@ -122,8 +123,8 @@ struct ConvertAnswersOptions : ConvertTextOptions {
 //   vocab.text.32768                                      the subtoken vocabulary
 //   info.json                                             {"kind": "text", "vocab_file", "vocab_size", "max_length", "train": ..}
 // A line's tokens, then <EOS>; all lines of all files behind each other, cut after each max_length tokens; the last record may be
-// shorter. Of several empty lines one is kept. A line that is no UTF-8 or has a NUL byte is left out and counted. Memory does not grow with the text, but
-// for one shard of records at a time.
+// shorter. Of several empty lines one is kept. A line that is no UTF-8 or has a NUL byte is left out and counted. Memory does not
+// grow with the text, but for one shard of records at a time.
 struct ConvertLinesOptions : ConvertTextOptions {
   // Text files; a line has at most 1 MiB. Without those of `dev`, dev_fraction of the records are held out.
   std::vector<std::string> input, dev;

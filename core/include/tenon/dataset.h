@@ -89,7 +89,7 @@ struct InputOptions {
   int64_t ram_budget = 0;  // bytes that batches made ahead may take; at least one is; 0: no limit but the slots'
   // For from_records: features are of the last boundary along their first axis, and become shorter with the bucket.
   LengthBuckets buckets = {};
-  // Of from_records: which records are examples; the others are left out and counted (Dataset::left_out). Called once for each when
+  // from_records: which records are examples; the others are left out and counted (Dataset::left_out). Called once for each when
   // the data are opened, from many threads. None: all are.
   std::function<Result<bool>(std::string_view record)> keep = {};
 
@@ -148,7 +148,7 @@ inline constexpr int64_t kAutotune = -1;
 struct CsvOptions {
   bool header = true;  // the first line of each file has the names; else they are column_0, ...
   char delimiter = ',';
-  // Of columns by name: i32, i64, f32, f64, bool (0, 1, true, false), or u8 for text (u8[..]). All others: i64, f32 or text, whichever
+  // The types of columns by name: i32, i64, f32, f64, bool (0, 1, true, false), or u8 for text (u8[..]). All others: i64, f32 or text, whichever
   // the first row is.
   std::map<std::string, DType> types = {};
   std::vector<std::string> select = {};  // columns; empty: all

@@ -93,12 +93,12 @@ struct RunConfig {
   int64_t log_step_count_steps = 100;
   // The loss for TensorBoard, every so many steps, with training_tensors, global_step/sec and once the graph; and what evaluation
   // gives: files events.out.tfevents.* in model_dir and in its `eval`, or `eval_NAME` (EvalOptions); 0: none. Where they cannot be
-  // written, as when the disk is full, training goes on, and a line says so. The distance doubles after each 10,000 losses of an Estimator, so that
-  // a file of millions of short steps stays small.
+  // written, as when the disk is full, training goes on, and a line says so. The distance doubles after each 10,000 losses of an
+  // Estimator, so that a file of millions of short steps stays small.
   int64_t save_summary_steps = 100;
   // Steps in one call of the device, up to 2^20; 0: as many as take about half a second.
   int64_t iterations_per_loop = 0;
-  // Of several replicas: what gradients are sent as, and whether each keeps a part of the optimizer's state (StrategyOptions).
+  // With several replicas: what gradients are sent as, and whether each keeps a part of the optimizer's state (StrategyOptions).
   DType all_reduce_dtype = DType::kNone;
   bool shard_optimizer_state = false;
   bool deterministic = false;  // no kernel is chosen by the clock
@@ -229,7 +229,7 @@ class Estimator {
   Result<TrainResult> train(const TrainOptions& options);
   Result<EvalResult> evaluate(const EvalOptions& options);
   // Predictions as f32; integers are converted. Of the first `examples` of the input, 0: of all. One pipeline reads it.
-  // Of `hooks` on_predict_begin, _batch_begin, _batch_end and _end are called, as EvalOptions has it.
+  // The members of `hooks` on_predict_begin, _batch_begin, _batch_end and _end are called, as EvalOptions has it.
   Status predict(const TrainInput& input, const PredictRow& row, const std::string& checkpoint = {},
                  int64_t examples = 0, const Callbacks& hooks = {});
 

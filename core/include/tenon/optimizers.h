@@ -59,7 +59,8 @@ struct OptimizerOptions {
 
 // One update of one variable: what an optimizer is called with. Tensors are f32, f64 those of an f64 variable, so that
 // a variable of 16 bits is rounded once. Valid during the call. All functions throw Error. Under shard_optimizer_state
-// (tenon/strategy.h) they are a part of the variable's elements, in a row: an update that does not treat each element by itself is an error.
+// (tenon/strategy.h) they are a part of the variable's elements, in a row: an update that does not treat each element by itself is
+// an error.
 class Update {
  public:
   Tensor gradient() const;          // of the variable's shape, as the options left it

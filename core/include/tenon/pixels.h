@@ -14,9 +14,9 @@ struct PixelImage {
   std::vector<uint8_t> rgb = {};  // 3 bytes a pixel, row by row; gray is three times the same
 };
 
-// Of the bytes of a JPEG or PNG file, in its own size.
+// The pixels of a JPEG or PNG file, in its own size.
 Result<PixelImage> decode_pixels(std::string_view file);
-// Of a record as `tenon convert images` and `idx` write it: image/encoded is a file, or pixels of image/height and image/width.
+// The pixels of a record as `tenon convert images` and `idx` write it: image/encoded is a file, or pixels of image/height and image/width.
 Result<PixelImage> record_pixels(std::string_view record);
 
 }  // namespace tenon

@@ -20,7 +20,7 @@
 
 namespace tenon {
 
-// Of the job that this process is in, as the launcher says; 0 of 1 without one.
+// This process's place in its job, as the launcher says; 0 of 1 without one.
 int process_rank();
 int process_count();
 inline bool is_first_process() { return process_rank() == 0; }

@@ -14,7 +14,7 @@
 
 namespace tenon {
 
-// Of a directory and folders of it. Training goes on where they cannot be written: the run says so, once until all that could
+// Writes into a directory and folders of it. Training goes on where they cannot be written: the run says so, once until all that could
 // not be written to can be again.
 class RunWriter {
  public:

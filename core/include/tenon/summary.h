@@ -79,7 +79,7 @@ class SummaryWriter {
   void scalar(const std::string& name, double data, int64_t step, const ScalarSummaryOptions& options = {});
   // Several of one step as one record.
   void scalars(const std::map<std::string, double>& by_name, int64_t step);
-  // Of all elements, in buckets of one width from the least to the largest; elements that are not finite are left out.
+  // Counts all elements, in buckets of one width from the least to the largest; elements that are not finite are left out.
   void histogram(const std::string& name, const Array& data, int64_t step, const HistogramSummaryOptions& options = {});
   // [n, height, width, channels]: u8, or floats from 0 to 1 (what is beyond is cut off). 1 channel or 3; of 2 and 4 the last one,
   // alpha, is left out.
@@ -91,7 +91,7 @@ class SummaryWriter {
   // What a classifier of two classes gains at each threshold: `labels` are bools, `predictions` as many numbers from 0 to 1.
   void pr_curve(const std::string& name, const Array& labels, const Array& predictions, int64_t step,
                 const PrCurveSummaryOptions& options = {});
-  // Of TensorBoard's Graphs: Function::graph() and TrainingRun::graph() give the nodes. A file has one.
+  // What TensorBoard's Graphs shows: Function::graph() and TrainingRun::graph() give the nodes. A file has one.
   void graph(const std::vector<GraphNode>& nodes);
 
   // The hyperparameters of the training in this directory and those below it, when it begins, and how it ended. Trainings of

@@ -3,7 +3,7 @@
 #include <map>
 #include <typeinfo>
 
-#include "base/class_name.h"
+#include "base/names/class_name.h"
 #include "base/named_throw.h"
 #include "base/text.h"
 #include "graph/graph.h"

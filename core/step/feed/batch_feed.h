@@ -46,9 +46,9 @@ class BatchFeed : public Feed {
   // An interruption ended it where the input goes on.
   bool stopped() const { return stopped_; }
   // The batch that next() stopped at (0 rows: none); its feature buffers. next() goes on once it is released.
-  // Of data with buckets it is each batch.
+  // It is each batch where data have buckets.
   const Batch& partial() const { return partial_; }
-  // Of an example in it.
+  // The features of an example in it.
   const std::vector<FeatureSpec>& partial_specs() const { return pipeline_->specs(partial_.bucket); }
   // Its first `rows`, one buffer a FEED input of a program for so many or more; those behind the last one are zero.
   // REQUIRED: a multiple of the program's replicas, at most the batch size.

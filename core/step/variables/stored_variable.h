@@ -16,7 +16,7 @@ Type type_of(const Graph& graph, const Variable& variable);
 
 class StoredVariable {
  public:
-  // Of that type. The queue is the device's, and outlives it. Processes make those that they deal in the same order.
+  // A variable of that type. The queue is the device's, and outlives it. Processes make those that they deal in the same order.
   static Result<std::shared_ptr<const StoredVariable>> make(const std::shared_ptr<Device>& device, Queue& queue,
                                                             const Type& type, bool dealt);
   StoredVariable(const StoredVariable&) = delete;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/name_expression.h"
+#include "base/names/name_expression.h"
 #include "checkpoint/tensor_file.h"
 #include "graph/graph.h"
 #include "tenon/array.h"

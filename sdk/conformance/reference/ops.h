@@ -13,7 +13,7 @@ constexpr double kNoUlps = -1;
 struct Primitive {
   std::string_view op;
   void (*evaluate)(const NodeView& node, const Operands& in, Results& out);
-  // Of the arithmetic's dtype, within which a result of the exact operands lies. 0: exact, but for the flushing of
+  // The error, in units of the arithmetic's dtype, within which a result of the exact operands lies. 0: exact, but for the flushing of
   // subnormals.
   double ulps = kNoUlps;
 };

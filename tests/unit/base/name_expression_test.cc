@@ -1,5 +1,5 @@
 // Regular expressions over names of variables: what they match, and that none takes the stack or the night.
-#include "base/name_expression.h"
+#include "base/names/name_expression.h"
 
 #include <gtest/gtest.h>
 

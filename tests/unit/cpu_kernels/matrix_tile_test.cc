@@ -1,4 +1,4 @@
-// Products and convolutions of bf16 by tiles of AMX: the definition of plugins/cpu/kernels/gemm/matrix_tile.h, bit by bit, at all
+// Products and convolutions of bf16 by tiles of AMX: the definition of plugins/cpu/kernels/gemm/tiles/matrix_tile.h, bit by bit, at all
 // edges of tiles. Nothing runs where there are none.
 #include <cmath>
 

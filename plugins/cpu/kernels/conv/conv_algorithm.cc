@@ -11,7 +11,7 @@
 #include "kernels/conv/pooled/conv_winners.h"
 #include "kernels/conv/winograd/conv_winograd.h"
 #include "kernels/conv/winograd/conv_winograd5.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

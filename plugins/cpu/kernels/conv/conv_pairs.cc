@@ -5,7 +5,7 @@
 #include "kernels/conv/gather/conv_gather.h"
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/gemm/matmul.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

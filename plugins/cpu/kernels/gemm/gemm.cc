@@ -6,7 +6,7 @@
 #include "kernels/element/activation.h"
 #include "kernels/gemm/gemm_slab.h"
 #include "kernels/gemm/gemm_thin.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/movement/transpose.h"
 #include "kernels/pairs.h"
 

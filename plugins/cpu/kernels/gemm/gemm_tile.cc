@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/gemm/gemm_tile_ends.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {

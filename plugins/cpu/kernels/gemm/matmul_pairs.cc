@@ -3,7 +3,7 @@
 #include "kernels/dtype.h"
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/matmul.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
 #include "own_nodes.h"
 #include "tenon/op/names.h"
@@ -150,7 +150,7 @@ void PairDot::run(const Call& call, const GemmData& d, const RandomStream* strea
   if (s.begin < s.end) end.apply(result.in(call) + s.begin, s.begin, s.end - s.begin);
 }
 
-// Of B, words that are packed at once for a product by tiles whose result is rounded block by block: 1 MB.
+// Words of B that are packed at once for a product by tiles whose result is rounded block by block: 1 MB.
 constexpr int64_t kColumnsAtOnce = 256, kMostAtOnce = 256 * 1024;
 
 // Blocks of the product, and how its operands come into them.

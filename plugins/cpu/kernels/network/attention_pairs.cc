@@ -5,7 +5,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/dtype.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/gemm/narrow.h"
 #include "kernels/network/attention.h"
 #include "kernels/norm/softmax.h"

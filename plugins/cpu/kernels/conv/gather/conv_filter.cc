@@ -2,7 +2,7 @@
 
 #include "kernels/conv/direct/conv_groups.h"
 #include "kernels/conv/pooled/conv_pool.h"
-#include "kernels/gemm/matrix_tile.h"
+#include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/movement/transpose.h"
 #include "kernels/pairs.h"
 
