@@ -28,5 +28,5 @@ for case in photos photos_eval lines; do
 done
 [ "$(ls "$work/made" | grep -c '^train-')" = 16 ] && [ "$(wc -l <"$work/made/lines.txt")" = 6400 ] ||
   complain "bench input made $(ls "$work/made")"
-expect 2 "expected photos, photos_eval" "$tenon" bench input photo
+expect 2 "no case 'photo'; did you mean 'photos'?" "$tenon" bench input photo
 finish
