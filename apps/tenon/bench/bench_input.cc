@@ -1,12 +1,10 @@
 #include "bench/bench_input.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <functional>
-#include <memory>
 
+#include "bench/input_rate.h"
 #include "bench/made_photos.h"
 #include "command.h"
 #include "tenon/input.h"
@@ -14,8 +12,6 @@
 
 namespace tenon::runner {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kBatch = 64;
 constexpr int kSide = 224;
@@ -41,55 +37,6 @@ class Place {
   std::string path_;
   bool kept_;
 };
-
-// By the clock and, for busy machines, by a core's work.
-struct Rate {
-  double a_second = 0, a_core = 0;
-};
-
-class Meter {
- public:
-  void add(int64_t examples) { examples_ += examples; }
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
-  Rate rate() const {
-    const double n = static_cast<double>(examples_);
-    return {n / seconds(), n * CLOCKS_PER_SEC / static_cast<double>(std::clock() - work_)};
-  }
-
- private:
-  int64_t examples_ = 0;
-  Clock::time_point begun_ = Clock::now();
-  std::clock_t work_ = std::clock();
-};
-
-// Slots in the host's memory, as many as a training has.
-struct Memory {
-  explicit Memory(const Dataset& data) {
-    for (int i = 0; i < 4; ++i) {
-      BatchSlot& slot = slots.emplace_back();
-      for (const FeatureSpec& spec : data.specs()) {
-        bytes.emplace_back(static_cast<size_t>(spec.batch_type(data.options().batch_size).bytes()));
-        slot.features.push_back(bytes.back().data());
-      }
-    }
-  }
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<BatchSlot> slots;
-};
-
-Rate rate_of(const Dataset& data, double seconds) {
-  Memory memory(data);
-  auto pipeline = InputPipeline::create(data, process_pool(), memory.slots).take();
-  const auto take = [&] {
-    const Batch batch = pipeline->next().take();
-    pipeline->release(batch.slot);
-    return batch.rows;
-  };
-  for (size_t i = 0; i < memory.slots.size() + 2; ++i) take();  // every slot once
-  Meter meter;
-  while (meter.seconds() < seconds) meter.add(take());
-  return meter.rate();
-}
 
 InputOptions photo_options(const std::string& directory, uint64_t seed) {
   return {.data_dir = directory,
