@@ -51,7 +51,7 @@ _tenon() {
       convert) words='idx images translation summaries answers text table' ;;
       train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
-      bench) words='step fit decode op exchange' ;;
+      bench) words='step fit decode op exchange input' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
@@ -60,6 +60,8 @@ _tenon() {
     words=$(_tenon_listed Ops bench)
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == decode ]]; then
     words='tiny base big'
+  elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == input ]]; then
+    words=$(_tenon_listed Inputs bench)
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words=$(_tenon_listed Cases bench)
   fi
