@@ -50,8 +50,8 @@ Words remembered_words(const ModelRecord& record) {
   for (const auto& [name, value] : record.reading) {
     const auto known = out.find(name);
     if (known == out.end() || !is_word(name, value))
-      throw Error(Status(Code::kInvalid,
-                         format("%s: reading.%s is '%s', which is not known", record.path.c_str(), name.c_str(), value.c_str())));
+      throw Error(Status(Code::kInvalid, format("%s: reading.%s is '%s', which is not known", record.path.c_str(),
+                                                name.c_str(), value.c_str())));
     known->second = value;
   }
   return out;
@@ -72,7 +72,8 @@ Words chosen_words(const DataContext& c) {
     if (!c.flags.has(name) || !c.flags.given(name)) continue;
     const std::string given = flag_word(c.flags, name);
     if (c.record && given != value && c.contradiction == Contradiction::kRefuse)
-      throw UsageError{format("--%s is %s; %s says %s", name.c_str(), given.c_str(), c.record->path.c_str(), value.c_str())};
+      throw UsageError{
+          format("--%s is %s; %s says %s", name.c_str(), given.c_str(), c.record->path.c_str(), value.c_str())};
     value = given;
   }
   return words;
@@ -92,7 +93,8 @@ void check_effect(const Flags& flags, const InputOptions& o) {
   const int64_t channels = flags.get_or<int64_t>("channels", 0);
   if (o.alpha == Alpha::kKeep && channels != 0 && channels != 4)
     throw UsageError{format("--alpha keep makes 4 channels; --channels is %ld", static_cast<long>(channels))};
-  if (flags.has("alpha") && o.alpha != Alpha::kKeep && channels == 4) throw UsageError{"--channels 4 needs --alpha keep"};
+  if (flags.has("alpha") && o.alpha != Alpha::kKeep && channels == 4)
+    throw UsageError{"--channels 4 needs --alpha keep"};
 }
 
 ImageCache cache_of(const Flags& flags) {
@@ -107,13 +109,16 @@ ImageCache cache_of(const Flags& flags) {
 }  // namespace
 
 void add_image_reading_flags(Flags& flags) {
-  flags.text("resize", "legacy",
-             "how images get their size: legacy: as TensorFlow 1; half_pixel: as TensorFlow 2 and Keras; antialias: as Pillow",
-             kResizes);
-  flags.text("alpha", "drop", "of images with transparency: drop it, blend them with --background, keep it as a fourth channel",
+  flags.text(
+      "resize", "legacy",
+      "how images get their size: legacy: as TensorFlow 1; half_pixel: as TensorFlow 2 and Keras; antialias: as Pillow",
+      kResizes);
+  flags.text("alpha", "drop",
+             "of images with transparency: drop it, blend them with --background, keep it as a fourth channel",
              kAlphas);
   flags.text("background", kDefaults.at("background"), "R,G,B, 0 to 255 each, with --alpha blend");
-  flags.boolean("scale_decode", false, "decode JPEGs at 1/2 or 1/4 of their size where that covers the result: faster, smoother");
+  flags.boolean("scale_decode", false,
+                "decode JPEGs at 1/2 or 1/4 of their size where that covers the result: faster, smoother");
   flags.boolean("deep_pixels", false, "read all bits of PNGs of 16 bits, rather than the upper 8");
 }
 

@@ -78,7 +78,8 @@ Dataset source_of(const DataSet& set) {
 // Of a record, or of a file.
 PixelImage pixels_of(const Element& element) {
   const auto record = element.find("record");
-  return record == element.end() ? decode_pixels(text_of(element.at("data"))).take() : record_pixels(text_of(record->second)).take();
+  return record == element.end() ? decode_pixels(text_of(element.at("data"))).take()
+                                 : record_pixels(text_of(record->second)).take();
 }
 
 Element decoded(const Element& element) {
@@ -108,8 +109,12 @@ FirstRecord first_of(const DataSet& set) {
 constexpr int kPad = 10;  // of a grid that is cropped, as Dataset::images has it
 
 std::vector<ElementMap> changes(int height, int width) {
-  return {resize_image({height + kPad, width + kPad}), random_crop({height, width}), random_flip({FlipMode::kHorizontal}),
-          random_contrast({0.5}), random_brightness({0.2}), rescale(1 / 127.5, -1)};
+  return {resize_image({height + kPad, width + kPad}),
+          random_crop({height, width}),
+          random_flip({FlipMode::kHorizontal}),
+          random_contrast({0.5}),
+          random_brightness({0.2}),
+          rescale(1 / 127.5, -1)};
 }
 
 Dataset training_records(const DataSet& set, const FirstRecord& first_record, int height, int width) {
@@ -169,7 +174,10 @@ SetBench bench_rows(const DataSet& set, double seconds) {
   Meter reading;
   run_through(set, source, seconds, false, reading);
   const double read = core_ms(reading);
-  SetBench out{.unit = set.kind == SetKind::kTable ? "row" : set.kind == SetKind::kText ? "line" : "record", .batch_size = kBatch};
+  SetBench out{.unit = set.kind == SetKind::kTable  ? "row"
+                       : set.kind == SetKind::kText ? "line"
+                                                    : "record",
+               .batch_size = kBatch};
   Meter batching;
   run_through(set, source.padded_batch(kBatch), seconds, true, batching);
   out.rate = batching.rate();

@@ -57,7 +57,10 @@ TEST(ImageMaps, ReadingTakesTheFeatureOrTheFileThatIsNamed) {
   EXPECT_EQ(type_of({.height = 8, .width = 9, .dtype = DType::kU8}, {{"path", text_array(path)}}), "u8[8,9,3]");
   EXPECT_EQ(type_of({.dtype = DType::kF32}, {{"path", text_array(path)}}), "f32[10,20,3]");
   EXPECT_EQ(type_of({.channels = 4, .alpha = Alpha::kKeep}, {{"path", text_array(path)}}), "u8[10,20,4]");
-  EXPECT_NE(error_of([&] { type_of({}, {{"path", text_array(directory / "none.jpg")}}); }).find("none.jpg"), std::string::npos);
+  EXPECT_NE(error_of([&] {
+              type_of({}, {{"path", text_array(directory / "none.jpg")}});
+            }).find("none.jpg"),
+            std::string::npos);
   EXPECT_EQ(error_of([&] { type_of({}, {{"x", Array(1.f)}}); }), "read_image: the element has no 'data' and no 'path'");
 }
 
@@ -304,7 +307,8 @@ TEST(ImageMaps, MixUpMixesEachExampleWithAnotherAndItsLabelAlike) {
 TEST(ImageMaps, CutMixPutsARectangleOfAnotherExampleAndItsShareOfTheLabel) {
   const int64_t n = 6, side = 10;
   std::vector<uint8_t> pixels;
-  for (int64_t e = 0; e < n; ++e) pixels.insert(pixels.end(), static_cast<size_t>(side * side), static_cast<uint8_t>(e));
+  for (int64_t e = 0; e < n; ++e)
+    pixels.insert(pixels.end(), static_cast<size_t>(side * side), static_cast<uint8_t>(e));
   int mixed = 0;
   for (uint64_t i = 0; i < 60; ++i) {
     Element batch = one_hot_batch(n);
@@ -355,11 +359,13 @@ TEST(ImageMaps, WrongOptionsAreRefusedWhereTheyAreGiven) {
   expect("random_crop: height is 0, expected 1 to 16384", [] { return random_crop({.width = 4}); });
   expect("read_image: width is 0, expected 1 to 16384", [] { return read_image({.height = 4}); });
   expect("read_image: channels is 2, expected 1 or 3", [] { return read_image({.channels = 2}); });
-  expect("read_image: channels is 3, expected 4 where alpha is kept", [] { return read_image({.alpha = Alpha::kKeep}); });
+  expect("read_image: channels is 3, expected 4 where alpha is kept",
+         [] { return read_image({.alpha = Alpha::kKeep}); });
   expect("read_image: dtype is u8, which has no room for deep_pixels",
          [] { return read_image({.deep_pixels = true, .dtype = DType::kU8}); });
   expect("central_crop: fraction is 0, expected more than 0, at most 1", [] { return central_crop(0); });
-  expect("random_rotation: factor is -2 to 2, expected two numbers from -1 to 1", [] { return random_rotation({.factor = 2}); });
+  expect("random_rotation: factor is -2 to 2, expected two numbers from -1 to 1",
+         [] { return random_rotation({.factor = 2}); });
   expect("mix_up: alpha is 0, expected more than 0", [] { return mix_up({.alpha = 0}); });
   expect("normalize: 2 means and 1 deviations, expected as many, one at least", [] { return normalize({1, 2}, {1}); });
   EXPECT_EQ(error_of([] { changed(rescale(1), Array(1.f)); }),
@@ -369,16 +375,44 @@ TEST(ImageMaps, WrongOptionsAreRefusedWhereTheyAreGiven) {
 // A cache file knows a chain by the names of its maps.
 TEST(ImageMaps, MapsOfOtherOptionsHaveOtherNames) {
   std::set<std::string> names;
-  const std::vector<ElementMap> maps = {
-      read_image(), read_image({.height = 8, .width = 8}), read_image({.height = 8, .width = 9}), decode_image({}),
-      read_image({.background = {1, 2, 3}}), read_image({.fast = true}), read_image({.feature = "bytes"}),
-      resize_image({8, 8}), resize_image({8, 8, ResizeKind::kLegacy}), center_crop({8, 8}), central_crop(0.5), central_crop(0.25),
-      random_crop({8, 8}), random_crop({8, 9}), random_resized_crop({8, 8}), random_resized_crop({8, 8, {0.1, 1}}),
-      random_flip(), random_flip({FlipMode::kVertical}), random_rotation({0.1}), random_rotation({0.2}), random_zoom({0.1}),
-      random_zoom({0.1, 0.1}), random_translation({0.1}), random_translation({0.1, 0.1}), random_shear({0.1}),
-      random_contrast({0.1}), random_contrast({0.2}), random_brightness({0.1}), random_brightness({0.1, {0, 1}}), rescale(2),
-      rescale(2, 1), normalize({1}, {1}), normalize({1}, {2}), mix_up(), mix_up({0.3}), mix_up({}, "class"), cut_mix(),
-      cut_mix({0.5})};
+  const std::vector<ElementMap> maps = {read_image(),
+                                        read_image({.height = 8, .width = 8}),
+                                        read_image({.height = 8, .width = 9}),
+                                        decode_image({}),
+                                        read_image({.background = {1, 2, 3}}),
+                                        read_image({.fast = true}),
+                                        read_image({.feature = "bytes"}),
+                                        resize_image({8, 8}),
+                                        resize_image({8, 8, ResizeKind::kLegacy}),
+                                        center_crop({8, 8}),
+                                        central_crop(0.5),
+                                        central_crop(0.25),
+                                        random_crop({8, 8}),
+                                        random_crop({8, 9}),
+                                        random_resized_crop({8, 8}),
+                                        random_resized_crop({8, 8, {0.1, 1}}),
+                                        random_flip(),
+                                        random_flip({FlipMode::kVertical}),
+                                        random_rotation({0.1}),
+                                        random_rotation({0.2}),
+                                        random_zoom({0.1}),
+                                        random_zoom({0.1, 0.1}),
+                                        random_translation({0.1}),
+                                        random_translation({0.1, 0.1}),
+                                        random_shear({0.1}),
+                                        random_contrast({0.1}),
+                                        random_contrast({0.2}),
+                                        random_brightness({0.1}),
+                                        random_brightness({0.1, {0, 1}}),
+                                        rescale(2),
+                                        rescale(2, 1),
+                                        normalize({1}, {1}),
+                                        normalize({1}, {2}),
+                                        mix_up(),
+                                        mix_up({0.3}),
+                                        mix_up({}, "class"),
+                                        cut_mix(),
+                                        cut_mix({0.5})};
   for (const ElementMap& map : maps) EXPECT_TRUE(names.insert(map.op()->name()).second) << map.op()->name();
   const auto joined = [](const ElementMap& a, const ElementMap& b) { return joined_op({a, b})->name(); };
   EXPECT_NE(joined(read_image(), central_crop(0.5)), joined(read_image(), central_crop(0.25)));
@@ -409,7 +443,8 @@ std::vector<ElementMap> all_changes() {
 void expect_alike(const std::vector<ElementMap>& maps, const Element& element, uint64_t index, double tolerance) {
   const auto op = joined_op(maps);
   ASSERT_TRUE(op) << "all image maps run as one";
-  const Array one = op->apply(element, sample_of(index)).at("image"), many = one_by_one(maps, element, index).at("image");
+  const Array one = op->apply(element, sample_of(index)).at("image"),
+              many = one_by_one(maps, element, index).at("image");
   ASSERT_EQ(one.type().str(), many.type().str());
   const std::vector<float> a = values(one), b = values(many);
   for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << "value " << i;
@@ -455,7 +490,8 @@ TEST(ImageMaps, WindowsThatAreDecodedAloneAreThePixelsOfTheWholeImage) {
     }));
   for (const std::string& file : files)
     for (uint64_t i = 0; i < 60; ++i) {
-      const std::vector<ElementMap> maps = {read_image(), random_crop({30 + static_cast<int64_t>(i), 40}), random_flip()};
+      const std::vector<ElementMap> maps = {read_image(), random_crop({30 + static_cast<int64_t>(i), 40}),
+                                            random_flip()};
       const Element element = file_element(file);
       const Array one = joined_op(maps)->apply(element, sample_of(i)).at("image");
       EXPECT_EQ(one.dtype(), DType::kU8);
@@ -466,10 +502,11 @@ TEST(ImageMaps, WindowsThatAreDecodedAloneAreThePixelsOfTheWholeImage) {
 TEST(ImageMaps, ScaledAndFastDecodingStayNear) {
   const Element element = file_element(jpeg(400, 300));
   const auto out = [&](bool fast, bool scaled) {
-    return values(read_image({.height = 60, .width = 80, .resize = ResizeKind::kAntialias, .fast = fast, .scale_decode = scaled})
-                      .op()
-                      ->apply(element, sample_of(0))
-                      .at("image"));
+    return values(
+        read_image({.height = 60, .width = 80, .resize = ResizeKind::kAntialias, .fast = fast, .scale_decode = scaled})
+            .op()
+            ->apply(element, sample_of(0))
+            .at("image"));
   };
   const std::vector<float> exact = out(false, false);
   for (const auto& [fast, scaled] : {std::pair(true, false), {false, true}, {true, true}}) {
@@ -491,7 +528,7 @@ struct Files {
       std::vector<uint8_t> pixels = smooth_pixels(width, height, 3);
       for (uint8_t& p : pixels) p = static_cast<uint8_t>(p + 9 * i);
       paths.push_back(directory.write("f" + std::to_string(i), i % 3 ? *encode_jpeg(pixels.data(), width, height, 3)
-                                                                    : *encode_png(pixels.data(), width, height, 3)));
+                                                                     : *encode_png(pixels.data(), width, height, 3)));
       labels.push_back(i);
     }
   }
@@ -532,7 +569,8 @@ TEST(ImageChains, MapsInOnePassGiveWhatTheyGiveApart) {
   const Files files(7);
   const auto chain = [&](bool apart) {
     Dataset data = files.read();
-    for (const ElementMap& map : {central_crop(0.9), resize_image({33, 29}), center_crop({28, 28}), rescale(1 / 255.0)}) {
+    for (const ElementMap& map :
+         {central_crop(0.9), resize_image({33, 29}), center_crop({28, 28}), rescale(1 / 255.0)}) {
       if (apart) data = data.map([](Element e) { return e; });
       data = data.map(map);
     }
@@ -565,7 +603,8 @@ TEST(ImageChains, ACacheAboveWhatIsRandomSaysThatItIsFrozen) {
   const Dataset data = files.read().map(random_crop({24, 24})).cache().batch(4);
   EXPECT_TRUE(batches(data, 1, 0) == batches(data, 1, 1));
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("cache: what is random below it is drawn once, and is the same in each epoch"), std::string::npos) << said;
+  EXPECT_NE(said.find("cache: what is random below it is drawn once, and is the same in each epoch"), std::string::npos)
+      << said;
 }
 
 TEST(ImageChains, ACacheFileOfOtherMapsIsRefused) {

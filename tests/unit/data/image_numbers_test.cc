@@ -79,8 +79,7 @@ TEST(ImageNumbers, AreThoseOfTensorFlowPillowAndKeras) {
     const Numbers expected = golden::numbers(row.at("values"));
     const std::vector<float> values = out.to<float>();
     ASSERT_EQ(values.size(), expected.size());
-    for (size_t i = 0; i < values.size(); ++i)
-      ASSERT_NEAR(values[i], expected[i], tolerance_of(name)) << "value " << i;
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected[i], tolerance_of(name)) << "value " << i;
   }
   EXPECT_EQ(tried.size(), 12u);
 }

@@ -22,7 +22,8 @@ std::vector<uint8_t> grainy_pixels(int width, int height, int channels, int stre
   std::mt19937 random(seed);
   std::vector<uint8_t> pixels = smooth_pixels(width, height, channels);
   for (uint8_t& p : pixels)
-    if (strength > 0) p = static_cast<uint8_t>(std::clamp<int>(p + static_cast<int>(random() % (2u * strength)) - strength, 0, 255));
+    if (strength > 0)
+      p = static_cast<uint8_t>(std::clamp<int>(p + static_cast<int>(random() % (2u * strength)) - strength, 0, 255));
   return pixels;
 }
 
@@ -71,9 +72,10 @@ PlainJpeg agreed(std::string_view bytes, PlainJpegOptions options = {}) {
   EXPECT_EQ(own.missing, plain.missing);
   EXPECT_TRUE(own.pixels == plain.pixels || !plain.error.empty()) << plain.missing;
   Image image;
-  const Status status =
-      decode_jpeg(bytes, {.channels = options.channels, .max_bytes = options.max_pixels * 3, .accurate = options.accurate}, &image);
-  const bool refused = status.message().find(" needs ") != std::string::npos || status.message().find("scans") != std::string::npos;
+  const Status status = decode_jpeg(
+      bytes, {.channels = options.channels, .max_bytes = options.max_pixels * 3, .accurate = options.accurate}, &image);
+  const bool refused =
+      status.message().find(" needs ") != std::string::npos || status.message().find("scans") != std::string::npos;
   if (refused) return plain;  // by the library's limits
   EXPECT_EQ(status.ok(), plain.whole()) << status.message() << " / " << plain.error << plain.missing;
   if (!status.ok() || plain.channels == 4) return plain;
@@ -121,13 +123,25 @@ TEST(JpegHuffman, EveryQualityGivesLibjpegsPixels) {
   for (int q = 1; q <= 100; ++q)
     for (const int strength : {0, 8, 128}) {
       SCOPED_TRACE(testing::Message() << "quality " << q << " strength " << strength);
-      expect_whole(grainy_jpeg(49, 35, strength, both(quality(q), q % 2 ? JpegSetup(optimise) : sampling(1, 1)), static_cast<unsigned>(q)));
+      expect_whole(grainy_jpeg(49, 35, strength, both(quality(q), q % 2 ? JpegSetup(optimise) : sampling(1, 1)),
+                               static_cast<unsigned>(q)));
     }
 }
 
 TEST(JpegHuffman, EverySizeGivesLibjpegsPixels) {
-  for (const auto& [width, height] : {std::pair(1, 1), {1, 2}, {2, 1}, {7, 8}, {8, 8}, {9, 8}, {15, 17}, {16, 16}, {17, 1},
-                                      {1, 333}, {1500, 3}, {3, 1500}, {640, 480}})
+  for (const auto& [width, height] : {std::pair(1, 1),
+                                      {1, 2},
+                                      {2, 1},
+                                      {7, 8},
+                                      {8, 8},
+                                      {9, 8},
+                                      {15, 17},
+                                      {16, 16},
+                                      {17, 1},
+                                      {1, 333},
+                                      {1500, 3},
+                                      {3, 1500},
+                                      {640, 480}})
     for (const auto& [h, v] : {std::pair(1, 1), {2, 2}, {2, 1}}) {
       SCOPED_TRACE(testing::Message() << width << "x" << height << " " << h << "x" << v);
       expect_whole(grainy_jpeg(width, height, 50, sampling(h, v)));
@@ -145,7 +159,8 @@ TEST(JpegHuffman, GreyColoursAsTheyAreAndInkGiveLibjpegsPixels) {
   }
   const std::vector<uint8_t> ink = grainy_pixels(53, 37, 4, 60);
   EXPECT_TRUE(agreed(write_jpeg(ink, 53, 37, 4, JCS_CMYK)).whole());
-  EXPECT_TRUE(agreed(write_jpeg(ink, 53, 37, 4, JCS_CMYK, [](auto& jpeg) { jpeg_set_colorspace(&jpeg, JCS_YCCK); })).whole());
+  EXPECT_TRUE(
+      agreed(write_jpeg(ink, 53, 37, 4, JCS_CMYK, [](auto& jpeg) { jpeg_set_colorspace(&jpeg, JCS_YCCK); })).whole());
 }
 
 // Large numbers with codes of 16 bits: blocks that are black or white as a chess board, without quantization.
@@ -154,7 +169,8 @@ TEST(JpegHuffman, LongestCodesAndLargestNumbersGiveLibjpegsPixels) {
   for (int y = 0; y < 96; ++y)
     for (int x = 0; x < 96; ++x)
       for (int c = 0; c < 3; ++c)
-        pixels[static_cast<size_t>((y * 96 + x) * 3 + c)] = (x / (1 + y / 24) + y / (1 + x / 24) + c * (x / 48)) % 2 ? 255 : 0;
+        pixels[static_cast<size_t>((y * 96 + x) * 3 + c)] =
+            (x / (1 + y / 24) + y / (1 + x / 24) + c * (x / 48)) % 2 ? 255 : 0;
   for (const int q : {100, 90, 50})
     for (const JpegSetup& tables : {JpegSetup(optimise), JpegSetup(sampling(1, 1))})
       expect_whole(write_jpeg(pixels, 96, 96, 3, JCS_RGB, both(quality(q), tables)));
@@ -229,8 +245,9 @@ TEST(JpegHuffman, FlippedBitsOfHeadersAndTablesEndAsLibjpegsDo) {
 // Bytes of any value, where markers, stuffed bytes and restarts come as they like.
 TEST(JpegHuffman, StrayMarkersEndAsLibjpegsDo) {
   std::mt19937 random(9);
-  const std::vector<std::string> stray = {"\xff\xd0", "\xff\xd7", "\xff\xd9", "\xff\xd8", "\xff\xc4", "\xff\xff\xff", "\xff",
-                                          std::string("\xff\0", 2), "\xff\x01", "\xff\xda", "\xff\xe0"};
+  const std::vector<std::string> stray = {"\xff\xd0", "\xff\xd7",     "\xff\xd9", "\xff\xd8",
+                                          "\xff\xc4", "\xff\xff\xff", "\xff",     std::string("\xff\0", 2),
+                                          "\xff\x01", "\xff\xda",     "\xff\xe0"};
   for (const std::string& jpeg : kinds_to_damage())
     for (const std::string& marker : stray)
       for (int i = 0; i < 30; ++i) {

@@ -21,7 +21,8 @@ struct PlainJpeg {
   std::string error;    // of libjpeg; empty: none
   std::string missing;  // the first warning that pixels are missing; empty: none
   int width = 0, height = 0, channels = 0;
-  std::vector<uint8_t> pixels;  // grey or RGB, or CMYK as it is stored; also those that are missing, as libjpeg makes them up
+  std::vector<uint8_t>
+      pixels;  // grey or RGB, or CMYK as it is stored; also those that are missing, as libjpeg makes them up
   bool whole() const { return error.empty() && missing.empty(); }
 };
 

@@ -106,7 +106,8 @@ TEST(Webp, HeaderSaysSizeAndChannels) {
 TEST(Webp, WindowGivesThePixelsOfTheWholeImageCropped) {
   for (const std::string& webp : all_kinds())
     for (const int channels : {1, 3})
-      for (const ImageWindow& w : {ImageWindow{0, 0, 1, 1}, {60, 46, 1, 1}, {7, 5, 30, 21}, {1, 1, 60, 46}, {16, 2, 17, 33}, {3, 44, 57, 3}}) {
+      for (const ImageWindow& w :
+           {ImageWindow{0, 0, 1, 1}, {60, 46, 1, 1}, {7, 5, 30, 21}, {1, 1, 60, 46}, {16, 2, 17, 33}, {3, 44, 57, 3}}) {
         const std::vector<uint8_t> whole = decoded(webp, {.channels = channels});
         std::vector<uint8_t> expected;
         for (int y = w.y; y < w.y + w.height; ++y) {
