@@ -9,6 +9,7 @@
 
 #include "data/image/image.h"
 #include "tenon/example.h"
+#include "tenon/image_maps.h"
 #include "unit/data/input_testing.h"
 
 namespace tenon {
@@ -368,6 +369,65 @@ TEST(InputImages, FeaturesMayHaveOtherNames) {
   EXPECT_EQ(read_images(options).status.message(),
             shard_path(others, "train", 0, 1) + ": record at offset 0: class: expected 3 to 7 for 5 classes "
             "(--num_classes, --label_offset), found 0");
+}
+
+// What read_image and rescale make of the same bytes, which tests of maps hold to others' numbers.
+std::vector<float> read_by_maps(const std::string& bytes, const ReadImageOptions& o) {
+  const ElementMap maps[] = {read_image(o), rescale(1 / 127.5, -1)};
+  Element element = {{"data", text_array(bytes)}};
+  for (const ElementMap& map : maps) element = map.op()->apply(std::move(element), Sample());
+  return element.at("image").to<float>();
+}
+
+TEST(InputImages, OptionsReadAsTheMapsOfTheSameNamesDo) {
+  // Gray and alpha of 16 bits, by 4001, less and less opaque.
+  const auto png = [] {
+    std::string rows;
+    for (int y = 0; y < 4; ++y) {
+      rows += '\0';
+      for (int x = 0; x < 4; ++x)
+        for (const int value : {4001 * (4 * y + x), 65535 - 4001 * (4 * y + x)})
+          rows += {static_cast<char>(value >> 8), static_cast<char>(value)};
+    }
+    std::string packed(compressBound(rows.size()), '\0');
+    uLongf size = packed.size();
+    EXPECT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size()),
+              Z_OK);
+    const auto chunk = [](std::string name, const std::string& data) {
+      std::string out, body = std::move(name) + data;
+      const auto put = [&](uint32_t n) {
+        for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(n >> shift);
+      };
+      put(static_cast<uint32_t>(data.size()));
+      out += body;
+      put(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()))));
+      return out;
+    };
+    return std::string("\x89PNG\r\n\x1a\n", 8) + chunk("IHDR", std::string("\0\0\0\4\0\0\0\4\x10\4\0\0\0", 13)) +
+           chunk("IDAT", packed.substr(0, size)) + chunk("IEND", "");
+  }();
+  TemporaryDirectory directory;
+  write_images(directory, {{"PNG", 4, 4, 2, 1, png}});
+  std::set<std::vector<float>> seen;
+  for (const ResizeKind resize : {ResizeKind::kLegacy, ResizeKind::kHalfPixel, ResizeKind::kAntialias})
+    for (const Alpha alpha : {Alpha::kDrop, Alpha::kBlend, Alpha::kKeep})
+      for (const bool deep : {false, true}) {
+        InputOptions options = images_in(directory, 1, 3, alpha == Alpha::kKeep ? 4 : 3);
+        options.resize = resize, options.alpha = alpha, options.background = {10, 200, 30}, options.deep_pixels = deep;
+        const Images found = read_images(options);
+        ASSERT_TRUE(found.status.ok()) << found.status.message();
+        const std::vector<float> expected = read_by_maps(png, {.height = 3,
+                                                               .width = 3,
+                                                               .resize = resize,
+                                                               .channels = options.channels,
+                                                               .alpha = alpha,
+                                                               .background = options.background,
+                                                               .deep_pixels = deep});
+        ASSERT_EQ(found.images[0].size(), expected.size());
+        for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found.images[0][i], expected[i], 1e-5);
+        seen.insert(expected);
+      }
+  EXPECT_EQ(seen.size(), 18u) << "each option does something";
 }
 
 // ---- decoded images that are kept ----
