@@ -28,13 +28,15 @@ class WorkTime {
   auto of(const Fn& fn) {
     struct Watch {
       explicit Watch(WorkTime& all) : all(all) {}
-      ~Watch() { all.nanoseconds_ += now() - begun; }
+      ~Watch() { all.nanoseconds_ += now() - begun, ++all.calls_; }
       WorkTime& all;
       int64_t begun = now();
     } const watch(*this);
     return fn();
   }
-  double seconds() const { return static_cast<double>(nanoseconds_.load()) * 1e-9; }
+  double core_ms() const {  // of a call
+    return static_cast<double>(nanoseconds_) * 1e-6 / static_cast<double>(std::max<int64_t>(calls_, 1));
+  }
 
  private:
   static int64_t now() {
@@ -42,8 +44,12 @@ class WorkTime {
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return t.tv_sec * 1'000'000'000 + t.tv_nsec;
   }
-  std::atomic<int64_t> nanoseconds_{0};
+  std::atomic<int64_t> nanoseconds_{0}, calls_{0};
 };
+
+[[noreturn]] void nothing_of(const DataSet& set) {
+  throw Error(Status(Code::kInvalid, "--bench: nothing of '" + set.name + "' can be read"));
+}
 
 // Epoch after epoch for so long. Counts elements, or the rows of batches.
 void run_through(const DataSet& set, const Dataset& data, double seconds, bool batches, Meter& meter) {
@@ -51,8 +57,7 @@ void run_through(const DataSet& set, const Dataset& data, double seconds, bool b
     const int64_t before = meter.examples();
     ElementIterator at = data.elements(process_threads(), epoch);
     for (; at != data.end() && meter.seconds() < seconds; ++at) meter.add(batches ? (*at).begin()->second.dim(0) : 1);
-    if (at == data.end() && meter.examples() == before)
-      throw Error(Status(Code::kInvalid, "--bench: nothing of '" + set.name + "' can be read"));
+    if (at == data.end() && meter.examples() == before) nothing_of(set);
   }
 }
 
@@ -154,18 +159,16 @@ SetBench bench_images(const DataSet& set, const FirstRecord& first, int height, 
                             .map([&](Element e, const Sample& sample) {
                               return changing.of([&] { return change->apply(std::move(e), sample); });
                             })
-                            .ignore_errors()
-                            .batch(kBatch);
-  Meter all;
-  run_through(set, apart, seconds, true, all);
-  const double n = static_cast<double>(std::max<int64_t>(all.examples(), 1));
-  const double decode = decoding.seconds() * 1e3 / n, changed = changing.seconds() * 1e3 / n;
+                            .ignore_errors();
+  if (apart.elements(1) == apart.end()) nothing_of(set);
+  const Rate all = rate_of(apart.repeat().batch(kBatch, true), seconds);
+  const double decode = decoding.core_ms(), changed = changing.core_ms();
   const Dataset training = training_images(set, first, height, width);
   SetBench out{.unit = "image", .rate = rate_of(training, seconds), .batch_size = training.options().batch_size};
   out.parts = {{"read", read},
                {"decode", decode},
                {"change", changed},
-               {"batch", std::max(core_ms(all) - read - decode - changed, 0.0)}};
+               {"batch", std::max(1e3 / all.a_core - read - decode - changed, 0.0)}};
   return out;
 }
 
