@@ -1,5 +1,7 @@
 // Writes small files of every format, as the library itself makes them, to FOLDER/TARGET/NAME: the seeds of the corpus.
 //   fuzz_make_seeds tests/fuzz/corpus
+#include <webp/encode.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +15,7 @@
 #include "data/image/image.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
+#include "unit/data/jpeg_writer.h"
 
 using namespace tenon;
 
@@ -77,6 +80,17 @@ void records() {
   }
 }
 
+void webps(const std::vector<uint8_t>& pixels) {
+  uint8_t* out = nullptr;
+  const auto add = [&](const char* name, size_t size) {
+    seed("webp", name, "\1\2" + std::string(reinterpret_cast<char*>(out), size));
+    WebPFree(out);
+  };
+  add("lossy", WebPEncodeRGB(pixels.data(), 16, 12, 48, 60, &out));
+  add("lossy_alpha", WebPEncodeRGBA(pixels.data(), 12, 12, 48, 60, &out));
+  add("lossless", WebPEncodeLosslessRGBA(pixels.data(), 12, 12, 48, &out));
+}
+
 void images() {
   std::vector<uint8_t> pixels(16 * 12 * 3);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<uint8_t>(i * 7);
@@ -86,6 +100,12 @@ void images() {
          std::string(2, static_cast<char>(channels)) + encode_jpeg(pixels.data(), 16, 12, channels, 60).take());
     seed("png", name, std::string(1, static_cast<char>(channels)) + encode_png(pixels.data(), 16, 12, channels).take());
   }
+  seed("jpeg", "restarts", "\2\2" + write_jpeg(pixels, 16, 12, 3, JCS_RGB, [](jpeg_compress_struct& jpeg) {
+                             jpeg.comp_info[0].h_samp_factor = jpeg.comp_info[0].v_samp_factor = 1;
+                             jpeg.restart_interval = 1;
+                             jpeg.optimize_coding = TRUE;
+                           }));
+  webps(pixels);
 }
 
 void texts() {

@@ -58,7 +58,37 @@ expect 0 '' "$tenon" data "$work/t.txt"
 field '^t.txt: 2 lines, '
 field 'the longest line has 11 bytes'
 
+echo '# how fast it is read'
+bench=("$tenon" data --bench --seconds 0.05 --height 24 --width 24)
+parts_of() { sed -n 's/.*"event": "bench", "name": "\([^"]*\)".*/\1/p' "$work/out" | tr '\n' ' '; grep -o '"part": "[a-z]*"' "$work/out" | cut -d'"' -f4 | tr '\n' ' '; }
+is_whole() { # shares add up to 1, a set each; rates are numbers above 0
+  grep -o '"share": [0-9.e+-]*' "$work/out" | awk -v sets="$1" '{ sum += $2 } END { d = sum - sets; exit !(d < 1e-6 && -d < 1e-6) }' || complain "shares: $(cat "$work/out")"
+  grep -o '"examples_per_second[a-z_]*": [0-9.e+-]*' "$work/out" | awk -v sets="$1" '$2 > 0 { n++ } END { exit n != 2 * sets }' || complain "rates: $(cat "$work/out")"
+}
+expect 0 '' "${bench[@]}" "$work/data" --json
+[ "$(parts_of)" = 'train validation read decode change batch read decode change batch ' ] || complain "parts: $(parts_of)"
+is_whole 2
+field '"name": "train", "kind": "records", "unit": "image", '
+field '"batch_size": 60'
+expect 0 '' "${bench[@]}" "$work/folders" --json
+[ "$(parts_of)" = 'images read decode change batch ' ] || complain "parts: $(parts_of)"
+is_whole 1
+expect 0 '' "${bench[@]}" "$work/t.csv" "$work/t.txt" --json
+[ "$(parts_of)" = 't.csv t.txt read batch read batch ' ] || complain "parts: $(parts_of)"
+is_whole 2
+field '"kind": "table", "unit": "row"'
+field '"kind": "text", "unit": "line"'
+expect 0 '' "${bench[@]}" "$work/data"
+field '^train: .* images/s, .* of a core.s work; batches of 60, '
+field '^  decode  .* ms .* %$'
+expect 0 '' "${bench[@]}" "$work/damaged"
+
 echo '# mistakes'
+mkdir -p "$work/broken"
+printf '\xff\xd8\xff and no more' >"$work/broken/a.jpg"
+expect 1 "--bench: nothing of 'images' can be read" "${bench[@]}" "$work/broken"
+expect 2 '--seconds needs --bench' "$tenon" data "$work/data" --seconds 1
+expect 2 '--output does nothing with --bench' "$tenon" data "$work/data" --bench --output "$work/x.png"
 expect 1 "no file or directory '$work/nowhere'" "$tenon" data "$work/nowhere"
 mkdir "$work/empty"
 expect 1 "'$work/empty' has no data that Tenon knows" "$tenon" data "$work/empty"

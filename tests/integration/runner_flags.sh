@@ -40,6 +40,11 @@ lists_none() { # the same: none of them
   "$tenon" "${command[@]}" --help >"$work/help"
   for flag; do grep -qE -- "^  --$flag( |$)" "$work/help" && complain "${command[*]} --help lists --$flag"; done
 }
+lists train fashion -- resize alpha background scale_decode deep_pixels cache cache_file
+lists evaluate fashion -- resize alpha background
+lists_none evaluate fashion -- cache cache_file
+lists_none preflight fashion -- resize cache
+lists data -- bench seconds height output
 lists train mlp -- train_steps hidden warm_start_from threads seed verbose
 lists evaluate mlp -- eval_batch_size model_dir synthetic
 lists inspect graph mlp -- train_steps mode device
@@ -83,6 +88,10 @@ completion=$(dirname "$0")/../../share/completion/tenon.bash
 [ "$(offers train mlp --log '')" = 'tenon estimator' ] || complain "completion of --log: $(offers train mlp --log '')"
 [ "$(offers train mlp --optimizer adam)" = 'adam adamw adamax' ] || complain "completion of --optimizer: $(offers train mlp --optimizer adam)"
 [ "$(offers train mlp --optimizer mu)" = 'muon' ] || complain "completion of --optimizer: $(offers train mlp --optimizer mu)"
+[ "$(offers train fashion --resize '')" = 'legacy half_pixel antialias' ] || complain "completion of --resize: $(offers train fashion --resize '')"
+[ "$(offers train fashion --cache '')" = 'none memory disk' ] || complain "completion of --cache: $(offers train fashion --cache '')"
+[ "$(offers bench input ph)" = 'photos photos_eval' ] || complain "completion of bench input: $(offers bench input ph)"
+[ "$(offers data --be)" = '--bench' ] || complain "completion of data: $(offers data --be)"
 [ "$(offers train mlp --dtype_policy mixed)" = 'mixed_bfloat16 mixed_float16' ] || complain "completion of --dtype_policy: $(offers train mlp --dtype_policy mixed)"
 case " $(offers train mlp --tpu v) " in *' v3-8 '*) ;; *) complain "completion of --tpu: $(offers train mlp --tpu v)" ;; esac
 [ "$(offers train mlp --train_steps '')" = '' ] || complain "completion of --train_steps: $(offers train mlp --train_steps '')"

@@ -1,12 +1,10 @@
 #include "bench/bench_input.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 #include <functional>
-#include <memory>
 
+#include "bench/input_rate.h"
 #include "bench/made_lines.h"
 #include "bench/made_photos.h"
 #include "command.h"
@@ -16,8 +14,6 @@
 
 namespace tenon::runner {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kBatch = 64;
 constexpr int kSide = 224;
@@ -45,61 +41,6 @@ class Place {
   std::string path_;
   bool kept_;
 };
-
-// By the clock and, for busy machines, by a core's work.
-struct Rate {
-  double a_second = 0, a_core = 0;
-};
-
-class Meter {
- public:
-  void add(int64_t examples) { examples_ += examples; }
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - begun_).count(); }
-  Rate rate() const {
-    const double n = static_cast<double>(examples_);
-    return {n / seconds(), n * CLOCKS_PER_SEC / static_cast<double>(std::clock() - work_)};
-  }
-
- private:
-  int64_t examples_ = 0;
-  Clock::time_point begun_ = Clock::now();
-  std::clock_t work_ = std::clock();
-};
-
-// Slots in the host's memory, as many as a training has.
-struct Memory {
-  // `batch`: the bytes of the largest batch of a feature.
-  Memory(const Dataset& data, const std::function<int64_t(const FeatureSpec&)>& batch) {
-    for (int i = 0; i < 4; ++i) {
-      BatchSlot& slot = slots.emplace_back();
-      for (const FeatureSpec& spec : data.specs()) {
-        bytes.emplace_back(static_cast<size_t>(batch(spec)));
-        slot.features.push_back(bytes.back().data());
-      }
-    }
-  }
-  std::vector<std::vector<std::byte>> bytes;
-  std::vector<BatchSlot> slots;
-};
-
-Rate rate_of(const Dataset& data, double seconds, const std::function<int64_t(const FeatureSpec&)>& batch) {
-  Memory memory(data, batch);
-  auto pipeline = InputPipeline::create(data, process_pool(), memory.slots).take();
-  const auto take = [&] {
-    const Batch batch = pipeline->next().take();
-    pipeline->release(batch.slot);
-    return batch.rows;
-  };
-  for (size_t i = 0; i < memory.slots.size() + 2; ++i) take();  // every slot once
-  Meter meter;
-  while (meter.seconds() < seconds) meter.add(take());
-  return meter.rate();
-}
-
-Rate image_rate(const InputOptions& options, double seconds) {
-  return rate_of(Dataset::images(options).take(), seconds,
-                 [](const FeatureSpec& spec) { return spec.batch_type(kBatch).bytes(); });
-}
 
 InputOptions photo_options(const std::string& directory, uint64_t seed) {
   return {.data_dir = directory,
@@ -131,8 +72,8 @@ Dataset line_batches(const std::string& directory, uint64_t seed) {
       .shuffle(4096, {.seed = seed})
       .repeat()
       .map(cast_features({{"line", DType::kI32}}))
-      .bucket_by_sequence_length([](const Element& e) { return e.at("line").shape().dims()[0]; }, boundaries, batch_sizes,
-                                 {.pad_to_bucket_boundary = true});
+      .bucket_by_sequence_length([](const Element& e) { return e.at("line").shape().dims()[0]; }, boundaries,
+                                 batch_sizes, {.pad_to_bucket_boundary = true});
 }
 
 struct InputCase {
@@ -143,18 +84,19 @@ struct InputCase {
 };
 
 Rate train_rate(const std::string& directory, const Flags& flags) {
-  return image_rate(photo_options(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"));
+  return rate_of(Dataset::images(photo_options(directory, static_cast<uint64_t>(flags.integer("seed")))).take(),
+                 flags.number("seconds"));
 }
 
 Rate evaluate_rate(const std::string& directory, const Flags& flags) {
   InputOptions o = photo_options(directory, 0);
   o.training = false;
-  return image_rate(o, flags.number("seconds"));
+  return rate_of(Dataset::images(o).take(), flags.number("seconds"));
 }
 
 Rate line_rate(const std::string& directory, const Flags& flags) {
   return rate_of(line_batches(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"),
-                 [](const FeatureSpec&) { return kLineNumbers * static_cast<int64_t>(sizeof(int32_t)); });
+                 kLineNumbers * static_cast<int64_t>(sizeof(int32_t)));
 }
 
 const std::vector<InputCase>& input_cases() {

@@ -1,4 +1,5 @@
 // Images with a class each: records as `tenon convert images` and `idx` write them, or JPEG and PNG files.
+#include "data/image_reading.h"
 #include "data/info_file.h"
 #include "data/model_data.h"
 #include "output.h"
@@ -14,7 +15,8 @@ class ImageData : public ModelData {
   explicit ImageData(const DataContext& c)
       : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
         transpose_(c.flags.get_or("transpose_input", false)),
-        augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()) {
+        augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()),
+        records_(image_reading(c)) {
     records_.image_feature = c.flags.get_or("image_feature", records_.image_feature);
     records_.format_feature = c.flags.get_or("format_feature", records_.format_feature);
     records_.label_feature = c.flags.get_or("label_feature", records_.label_feature);
@@ -27,6 +29,7 @@ class ImageData : public ModelData {
       return static_cast<int>(c.chosen(name, said < 1 << 14 ? said : c.number(name)));
     };
     height_ = size_of("height"), width_ = size_of("width"), channels_ = size_of("channels");
+    if (records_.alpha == Alpha::kKeep) channels_ = 4;
     int64_t classes = labels_.empty() ? c.number("num_classes") : static_cast<int64_t>(labels_.size());
     if (const int64_t output = c.params.get<int64_t>("output", 0); output > 0) classes = output;
     classes_ = static_cast<int>(c.chosen("num_classes", classes));
@@ -40,6 +43,7 @@ class ImageData : public ModelData {
   std::map<std::string, int64_t> numbers() const override {
     return {{"height", height_}, {"width", width_}, {"channels", channels_}, {"num_classes", classes_}};
   }
+  std::map<std::string, std::string> words() const override { return reading_words(records_); }
   std::string text() const override {
     return format("images of %dx%dx%d and %d classes", height_, width_, channels_, classes_);
   }
@@ -60,6 +64,12 @@ class ImageData : public ModelData {
 
  private:
   InputOptions shaped(InputOptions o) const {
+    if (o.training) o.cache = records_.cache;
+    o.resize = records_.resize;
+    o.alpha = records_.alpha;
+    o.background = records_.background;
+    o.scale_decode = records_.scale_decode;
+    o.deep_pixels = records_.deep_pixels;
     o.height = height_;
     o.width = width_;
     o.channels = channels_;
@@ -78,7 +88,7 @@ class ImageData : public ModelData {
   std::vector<std::string> labels_;
   bool skip_corrupt_, transpose_;
   Augmentation augmentation_;
-  InputOptions records_;  // names of their features
+  InputOptions records_;  // how they are read, and names of their features
 };
 
 }  // namespace
@@ -90,7 +100,7 @@ const DataKind kImages{
         [](Flags& flags) {
           flags.integer("height", 0, "of the images; 0: as the data or the model say", 0, 1 << 14);
           flags.integer("width", 0, "of the images", 0, 1 << 14);
-          flags.integer("channels", 0, "3 or 1", 0, 3);
+          flags.integer("channels", 0, "3 or 1; 4 with --alpha keep", 0, 4);
           flags.integer("num_classes", 0, "0: as labels.txt or the model say", 0, 1 << 24);
           flags.boolean(
               "transpose_input", false,
@@ -99,6 +109,7 @@ const DataKind kImages{
     .train_flags =
         [](Flags& flags) {
           flags.boolean("augment", true, "augment training images as the model asks; --noaugment does not");
+          add_image_cache_flags(flags);
         },
     .open = [](const DataContext& c) -> std::unique_ptr<ModelData> { return std::make_unique<ImageData>(c); },
     .record_flags =
@@ -108,6 +119,7 @@ const DataKind kImages{
           flags.text("format_feature", d.format_feature, "the one that says whether it is RAW, where there is one");
           flags.text("label_feature", d.label_feature, "the one that has its class");
           flags.integer("label_offset", d.label_offset, "what the first class is called in records", -1e9, 1e9);
+          add_image_reading_flags(flags);
         },
 };
 

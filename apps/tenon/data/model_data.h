@@ -42,6 +42,8 @@ class ModelData {
   virtual std::vector<FeatureSpec> features() const = 0;
   // What model.json remembers, and the model finds among its parameters.
   virtual std::map<std::string, int64_t> numbers() const = 0;
+  // How examples are read, where that is not as usual: model.json remembers it too. By flag.
+  virtual std::map<std::string, std::string> words() const { return {}; }
   // "images of 28x28x1 and 10 classes"
   virtual std::string text() const = 0;
   // Class names; empty: unknown.

@@ -10,8 +10,8 @@ namespace {
 class VectorData : public ModelData {
  public:
   explicit VectorData(const DataContext& c) : length_(c.number("length")) {
-    for (const char* name : {"height", "width", "channels", "transpose_input"})
-      if (c.flags.given(name)) throw UsageError{format("--%s is for images; this model takes vectors", name)};
+    for (const char* name : {"height", "width", "channels", "transpose_input", "cache", "cache_file"})
+      if (c.flags.has(name) && c.flags.given(name)) throw UsageError{format("--%s is for images; this model takes vectors", name)};
     classes_ = c.chosen("num_classes", c.number("num_classes"));
   }
 

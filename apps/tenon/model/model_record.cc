@@ -120,6 +120,12 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
     if (!vocabulary->is_string()) refuse(path, "vocabulary", *vocabulary, "a text");
     record.vocabulary = vocabulary->get<std::string>();
   }
+  if (const auto reading = json.find("reading"); reading != json.end()) {
+    if (!reading->is_object()) refuse(path, "reading", *reading, "an object");
+    for (const auto& [name, value] : reading->items())
+      record.reading[name] = value.is_string() ? value.get<std::string>()
+                                               : (refuse(path, "reading." + name, value, "a text"), std::string());
+  }
   return record;
 }
 
@@ -156,6 +162,7 @@ std::string text_of(const ModelRecord& record) {
   for (const auto& [name, value] : record.numbers) json[name] = value;
   if (record.numbers.contains("num_classes")) json["labels"] = record.labels;
   if (!record.vocabulary.empty()) json["vocabulary"] = record.vocabulary;
+  if (!record.reading.empty()) json["reading"] = record.reading;
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

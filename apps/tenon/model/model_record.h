@@ -18,6 +18,7 @@ struct ModelRecord {
   std::map<std::string, int64_t> numbers;      // of an example, as its kind of data names them
   std::vector<std::string> labels;             // class names; empty: unknown
   std::string vocabulary;                      // the mark of that of a model of text (data/vocabulary.h); empty: unknown
+  std::map<std::string, std::string> reading = {};  // how examples are read, as its kind of data says it (ModelData::words)
 };
 
 // The record of a model directory, or of a checkpoint's directory; none where it has no such file. Throws Error where the file is

@@ -129,7 +129,7 @@ Params::Value ModelRun::value_of(const Flags::Flag& flag) const {
 }
 
 ModelRecord ModelRun::record() const {
-  ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels(), data_->vocabulary()};
+  ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels(), data_->vocabulary(), data_->words()};
   for (const models::ModelFlag& f : info_->flags) out.flags[f.name] = params_.all().at(f.name);
   out.flags["dtype_policy"] = params_.get<std::string>("dtype_policy");
   return out;

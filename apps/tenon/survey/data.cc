@@ -5,7 +5,9 @@
 #include "output.h"
 #include "pictures/sheet.h"
 #include "plot/plot.h"
+#include "survey/set_bench.h"
 #include "survey/set_survey.h"
+#include "tenon/threads.h"
 
 namespace tenon::runner {
 namespace {
@@ -127,6 +129,53 @@ void declare_data(Flags& flags, const std::vector<std::string>&) {
   flags.integer("count", 24, "with --output: images to show", 1, 400);
   flags.text("title", "", "with --output: above the picture");
   flags.number("scale", 2, "with --output: pixels of a PNG for each of the picture", 0.25, 8);
+  flags.boolean("bench", false, "time reading instead: images or rows a second, and which work takes how much of it");
+  flags.number("seconds", 2, "with --bench: of each measurement, three a data set", 0.01, 1e6);
+  flags.integer("height", 224, "with --bench: of images", 1, 1 << 13);
+  flags.integer("width", 224, "with --bench: of images", 1, 1 << 13);
+}
+
+void print_bench(const DataSet& set, const SetBench& bench) {
+  double all = 0;
+  for (const SetBench::Part& part : bench.parts) all += part.core_ms;
+  print("%s: %s %ss/s, %s of a core's work; batches of %ld, %s\n", set.name.c_str(), rate_text(bench.rate.a_second).c_str(),
+        bench.unit, rate_text(bench.rate.a_core).c_str(), static_cast<long>(bench.batch_size),
+        counted(process_threads(), "thread").c_str());
+  for (const SetBench::Part& part : bench.parts)
+    print("  %-8s %10.4f ms %5.1f %%\n", part.name, part.core_ms, all > 0 ? 100 * part.core_ms / all : 0.0);
+}
+
+void print_bench_json(const DataSet& set, const SetBench& bench) {
+  double all = 0;
+  std::string parts;
+  for (const SetBench::Part& part : bench.parts) all += part.core_ms;
+  for (const SetBench::Part& part : bench.parts)
+    parts += (parts.empty() ? "" : ", ") + Json()
+                                               .add("part", part.name)
+                                               .add("core_ms", part.core_ms)
+                                               .add("share", all > 0 ? part.core_ms / all : 0.0)
+                                               .str();
+  print_line(Json("bench")
+                 .add("name", set.name)
+                 .add("kind", set_kind_name(set.kind))
+                 .add("unit", bench.unit)
+                 .add("examples_per_second", bench.rate.a_second)
+                 .add("examples_per_second_a_core", bench.rate.a_core)
+                 .add("batch_size", bench.batch_size)
+                 .add("threads", process_threads())
+                 .raw("parts", json_list(parts))
+                 .str());
+}
+
+// Of the whole data set nothing is read before: it may be large.
+int bench_data(const Flags& flags, const std::vector<std::string>& paths) {
+  const auto side = [&](const char* name) { return static_cast<int>(flags.integer(name)); };
+  for (const std::string& path : paths)
+    for (const DataSet& set : find_data_sets(path)) {
+      const SetBench bench = bench_of(set, side("height"), side("width"), flags.number("seconds"));
+      flags.boolean("json") ? print_bench_json(set, bench) : print_bench(set, bench);
+    }
+  return 0;
 }
 
 int run_data(const Flags& flags, const std::vector<std::string>& paths) {
@@ -134,7 +183,12 @@ int run_data(const Flags& flags, const std::vector<std::string>& paths) {
   const bool draws = !flags.text("output").empty(), json = flags.boolean("json");
   for (const char* name : {"count", "title", "scale"})
     if (!draws && flags.given(name)) throw UsageError{format("--%s needs --output F.png", name)};
+  const bool benches = flags.boolean("bench");
+  for (const char* name : {"seconds", "height", "width"})
+    if (!benches && flags.given(name)) throw UsageError{format("--%s needs --bench", name)};
+  if (benches && draws) throw UsageError{"--output does nothing with --bench"};
   if (draws) (void)picture_format(flags);
+  if (benches) return bench_data(flags, paths);
   int64_t examples = 0, damaged = 0, sets = 0;
   std::vector<ShownExample> shown;
   for (const std::string& path : paths)
@@ -162,7 +216,7 @@ int run_data(const Flags& flags, const std::vector<std::string>& paths) {
 
 const Command kData{
     .name = "data",
-    .arguments = "DIR|FILE.. [--output SHEET.png]",
+    .arguments = "DIR|FILE.. [--output SHEET.png] [--bench]",
     .summary = "Shows what is in a data set: examples, features, classes, what is damaged, the first images",
     .declare = declare_data,
     .run = run_data,

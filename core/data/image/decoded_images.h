@@ -36,6 +36,8 @@ class DecodedImages {
   // Opens the file for data with this fingerprint and so many images, or begins one. Nothing for images in memory. Before get().
   Status open(uint64_t data, uint64_t images);
   Result<KeptImage> get(std::string_view bytes);
+  // One of the images that needs no decoding, and is not kept.
+  void pass_by() { asked_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   struct Place {

@@ -1,6 +1,8 @@
 // Decoding by libwebp.
 #include <webp/decode.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
@@ -37,6 +39,12 @@ int64_t kept_bytes(const WebPBitstreamFeatures& found) {
   return rows + (found.format == 1 ? pixels * found.has_alpha : pixels * 4);
 }
 
+// What libwebp is asked for: it cuts lossy images at even places only, and smooth chroma needs neighbours.
+ImageWindow wider(const ImageWindow& window, int width, int height) {
+  const int x = std::max(window.x - 2, 0) & ~1, y = std::max(window.y - 2, 0) & ~1;
+  return {x, y, std::min(window.x + window.width + 2, width) - x, std::min(window.y + window.height + 2, height) - y};
+}
+
 }  // namespace
 
 Result<ImageInfo> read_webp_info(std::string_view bytes) {
@@ -48,27 +56,29 @@ Status decode_webp(std::string_view bytes, const DecodeOptions& options, Image* 
   TENON_TRY(check_channels(options));
   TENON_ASSIGN(const WebPBitstreamFeatures found, header(bytes));
   TENON_ASSIGN(const ImageWindow window, resolve_window(options.window, found.width, found.height));
+  const ImageWindow decoded = wider(window, found.width, found.height);
   const bool alpha = options.alpha != Alpha::kDrop && found.has_alpha;
-  image->width = window.width;
-  image->height = window.height;
+  image->width = decoded.width;
+  image->height = decoded.height;
   image->channels = alpha ? 4 : 3;
   image->scale = 1;
   image->deep = false;
-  const int64_t pixels = static_cast<int64_t>(window.width) * window.height;
+  const int64_t pixels = static_cast<int64_t>(decoded.width) * decoded.height;
   TENON_TRY(take_image_room("WebP", found.width, found.height, pixels * 4 + kept_bytes(found), options.max_bytes));
   reserve_pixels(image, static_cast<size_t>(pixels));  // for an alpha that is added
 
   WebPDecoderConfig config;
   if (!WebPInitDecoderConfig(&config)) return Status(Code::kInternal, "WebP: another version of libwebp");
   config.options.use_cropping = options.window.width != 0;
-  config.options.crop_left = window.x, config.options.crop_top = window.y;
-  config.options.crop_width = window.width, config.options.crop_height = window.height;
+  config.options.crop_left = decoded.x, config.options.crop_top = decoded.y;
+  config.options.crop_width = decoded.width, config.options.crop_height = decoded.height;
   config.output.colorspace = alpha ? MODE_RGBA : MODE_RGB;
   config.output.is_external_memory = 1;
-  config.output.u.RGBA = {image->pixels.data(), window.width * image->channels, image->bytes()};
+  config.output.u.RGBA = {image->pixels.data(), decoded.width * image->channels, image->bytes()};
   const VP8StatusCode code = WebPDecode(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &config);
   if (code != VP8_STATUS_OK) return invalid("WebP: ", words_of(code));
 
+  crop_pixels(image, {window.x - decoded.x, window.y - decoded.y, window.width, window.height});
   if (options.alpha == Alpha::kKeep) {
     if (!alpha) add_alpha(image);
     return {};

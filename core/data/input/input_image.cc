@@ -91,6 +91,7 @@ class ImageMap {
     if (format && format->kind() == Feature::Kind::kBytes && format->size() == 1 && is_raw(format->bytes())) {
       TENON_ASSIGN(const PixelView pixels, raw_pixels(example, bytes, o_.channels));
       pass.begin(pixels);
+      if (kept_) kept_->pass_by();
       return {};
     }
     if (!kept_) return pass.begin(bytes, source_);
@@ -167,6 +168,10 @@ std::shared_ptr<DecodedImages> images_to_keep(const InputOptions& o) {
   decode.background = o.background;
   decode.deep = o.deep_pixels;
   decode.accurate = !o.training;
+  if (o.scale_decode) {  // as ImagePass has it of a whole image
+    const int pad = o.training ? o.augmentation.crop_pad : 0;
+    decode.min_width = o.width + pad, decode.min_height = o.height + pad;
+  }
   return std::make_shared<DecodedImages>(o.cache, decode);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "data/maps/image_op.h"
 #include "tenon/image_maps.h"
 
 namespace tenon {
@@ -46,8 +47,9 @@ Examples floats_of(const Array& array) {
 
 class MixOp : public ElementOp {
  public:
-  MixOp(std::string name, std::string label) : name_(std::move(name)), label_(std::move(label)) {}
-  std::string name() const override { return name_; }
+  MixOp(std::string name, std::vector<double> options, std::string label)
+      : name_(std::move(name)), options_(std::move(options)), label_(std::move(label)) {}
+  std::string name() const override { return cat(step_text(name_, options_), " of ", label_); }
   bool random() const override { return true; }
 
   Element apply(Element element, const Sample& sample) const override {
@@ -79,12 +81,15 @@ class MixOp : public ElementOp {
   }
 
  private:
-  std::string name_, label_;
+  std::string name_;
+  std::vector<double> options_;
+  std::string label_;
 };
 
 class MixUpOp : public MixOp {
  public:
-  MixUpOp(const MixUpOptions& o, std::string label) : MixOp(o.name, std::move(label)), alpha_(static_cast<float>(o.alpha)) {
+  MixUpOp(const MixUpOptions& o, std::string label)
+      : MixOp(o.name, {o.alpha}, std::move(label)), alpha_(static_cast<float>(o.alpha)) {
     if (!(o.alpha > 0) || !std::isfinite(o.alpha)) fail(o.name, ": alpha is ", o.alpha, ", expected more than 0");
   }
 
@@ -119,7 +124,8 @@ struct Stretch {
 class CutMixOp : public MixOp {
  public:
   CutMixOp(const CutMixOptions& o, std::string label)
-      : MixOp(o.name, std::move(label)), factor_(o.factor.low == -o.factor.high ? Factor(0, o.factor.high) : o.factor) {
+      : MixOp(o.name, {o.factor.low, o.factor.high}, std::move(label)),
+        factor_(o.factor.low == -o.factor.high ? Factor(0, o.factor.high) : o.factor) {
     if (!(0 <= factor_.low && factor_.low <= factor_.high && factor_.high <= 1))
       fail(o.name, ": factor is ", factor_.low, " to ", factor_.high, ", expected two numbers from 0 to 1");
   }

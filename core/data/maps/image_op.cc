@@ -1,6 +1,7 @@
 #include "data/maps/image_op.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 #include "base/file/file.h"
@@ -36,6 +37,22 @@ void write_image(ImagePass& pass, void* out) {
 
 }  // namespace
 
+std::string step_text(const std::string& name, const std::vector<double>& options) {
+  std::string out;
+  char number[32];
+  for (const double option : options) {
+    std::snprintf(number, sizeof number, "%.17g", option);
+    out += (out.empty() ? "" : ", ") + std::string(number);
+  }
+  return cat(name, "(", out, ")");
+}
+
+std::string ImageOp::name() const {
+  std::string out = encoded_ ? encoded_->feature : "";
+  for (const auto& step : steps_) out += (out.empty() ? "" : ", ") + step_text(step->name(), step->options());
+  return out;
+}
+
 bool ImageOp::random() const {
   return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->random(); });
 }
@@ -47,13 +64,13 @@ bool ImageOp::leaves_out(const std::string& feature) const {
 void ImageOp::begin(const Element& element, ImagePass& pass, std::string* file) const {
   if (!encoded_) {
     const auto image = element.find(kImage);
-    if (image == element.end()) fail(name(), ": the element has no '", kImage, "'; read_image() makes one");
-    return pass.begin(view_of(name(), image->second));
+    if (image == element.end()) fail(first(), ": the element has no '", kImage, "'; read_image() makes one");
+    return pass.begin(view_of(first(), image->second));
   }
   if (const auto bytes = element.find(encoded_->feature); bytes != element.end())
     return check(pass.begin(text_of(bytes->second), encoded_->source));
   const auto path = element.find("path");
-  if (path == element.end()) fail(name(), ": the element has no '", encoded_->feature, "' and no 'path'");
+  if (path == element.end()) fail(first(), ": the element has no '", encoded_->feature, "' and no 'path'");
   *file = read_file(std::string(text_of(path->second))).take();
   check(pass.begin(*file, encoded_->source));
 }

@@ -14,12 +14,21 @@ namespace tenon {
 // One function of image_maps.h. Immutable, thread safe.
 class ImageStep {
  public:
+  explicit ImageStep(std::vector<double> options) : options_(std::move(options)) {}
   virtual ~ImageStep() = default;
   virtual std::string name() const = 0;
+  // All that it was made with.
+  const std::vector<double>& options() const { return options_; }
   virtual bool random() const { return false; }
   // Notes what is to be done. Throws Error.
   virtual void note(ImagePass& pass, SampleRandom random) const = 0;
+
+ private:
+  std::vector<double> options_;
 };
+
+// "random_crop(24, 32)"
+std::string step_text(const std::string& name, const std::vector<double>& options);
 
 // The bytes that an image is made of, where it is not there as pixels.
 struct EncodedImage {
@@ -32,7 +41,7 @@ class ImageOp : public ElementOp {
   using Steps = std::vector<std::shared_ptr<const ImageStep>>;
   // `encoded` may be null.
   ImageOp(std::shared_ptr<const EncodedImage> encoded, Steps steps) : encoded_(std::move(encoded)), steps_(std::move(steps)) {}
-  std::string name() const override { return steps_.front()->name(); }
+  std::string name() const override;
   Element apply(Element element, const Sample& sample) const override;
   int maps() const override { return static_cast<int>(steps_.size()); }
   bool random() const override;
@@ -43,6 +52,7 @@ class ImageOp : public ElementOp {
   // `file` holds the bytes that are read.
   void begin(const Element& element, ImagePass& pass, std::string* file) const;
   void note(ImagePass& pass, const Sample& sample) const;
+  std::string first() const { return steps_.front()->name(); }
   // What does not go on in the element.
   bool leaves_out(const std::string& feature) const;
 

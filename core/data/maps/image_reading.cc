@@ -8,9 +8,17 @@
 namespace tenon {
 namespace {
 
+std::vector<double> numbers_of(const ReadImageOptions& o) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  return {number(o.height), number(o.width), number(o.resize), number(o.crop_to_aspect_ratio),
+          number(o.channels), number(o.alpha), number(o.background[0]), number(o.background[1]),
+          number(o.background[2]), number(o.deep_pixels), number(o.fast), number(o.scale_decode),
+          number(o.dtype)};
+}
+
 class ReadStep : public ImageStep {
  public:
-  ReadStep(std::string name, const ReadImageOptions& o) : name_(std::move(name)), o_(o) {
+  ReadStep(std::string name, const ReadImageOptions& o) : ImageStep(numbers_of(o)), name_(std::move(name)), o_(o) {
     if (o.height != 0 || o.width != 0) {
       height_ = checked_side(name_, "height", o.height);
       width_ = checked_side(name_, "width", o.width);
@@ -51,7 +59,10 @@ ElementMap reading(std::string name, const ReadImageOptions& o) {
 class ResizeStep : public ImageStep {
  public:
   explicit ResizeStep(const ResizeOptions& o)
-      : height_(checked_side(name(), "height", o.height)), width_(checked_side(name(), "width", o.width)), kind_(o.resize) {}
+      : ImageStep({static_cast<double>(o.height), static_cast<double>(o.width), static_cast<double>(o.resize)}),
+        height_(checked_side("resize_image", "height", o.height)),
+        width_(checked_side("resize_image", "width", o.width)),
+        kind_(o.resize) {}
   std::string name() const override { return "resize_image"; }
   void note(ImagePass& pass, SampleRandom) const override {
     check(pass.resize(height_, width_, kind_));
@@ -66,7 +77,10 @@ class ResizeStep : public ImageStep {
 class CenterCropStep : public ImageStep {
  public:
   explicit CenterCropStep(const CenterCropOptions& o)
-      : name_(o.name), height_(checked_side(name_, "height", o.height)), width_(checked_side(name_, "width", o.width)) {}
+      : ImageStep({static_cast<double>(o.height), static_cast<double>(o.width)}),
+        name_(o.name),
+        height_(checked_side(name_, "height", o.height)),
+        width_(checked_side(name_, "width", o.width)) {}
   std::string name() const override { return name_; }
   void note(ImagePass& pass, SampleRandom) const override { crop_centre(pass, height_, width_); }
 
@@ -78,8 +92,8 @@ class CenterCropStep : public ImageStep {
 // As tf.image.central_crop rounds.
 class CentralCropStep : public ImageStep {
  public:
-  explicit CentralCropStep(double fraction) : fraction_(fraction) {
-    if (!(fraction > 0 && fraction <= 1)) fail(name(), ": fraction is ", fraction, ", expected more than 0, at most 1");
+  explicit CentralCropStep(double fraction) : ImageStep({fraction}), fraction_(fraction) {
+    if (!(fraction > 0 && fraction <= 1)) fail("central_crop: fraction is ", fraction, ", expected more than 0, at most 1");
   }
   std::string name() const override { return "central_crop"; }
   void note(ImagePass& pass, SampleRandom) const override {
@@ -95,7 +109,7 @@ class CentralCropStep : public ImageStep {
 class ScaleStep : public ImageStep {
  public:
   ScaleStep(std::string name, std::vector<double> scale, std::vector<double> offset)
-      : name_(std::move(name)), scale_(std::move(scale)), offset_(std::move(offset)) {}
+      : ImageStep(joined(scale, offset)), name_(std::move(name)), scale_(std::move(scale)), offset_(std::move(offset)) {}
   std::string name() const override { return name_; }
   void note(ImagePass& pass, SampleRandom) const override {
     float scale[4], offset[4];
@@ -104,6 +118,10 @@ class ScaleStep : public ImageStep {
   }
 
  private:
+  static std::vector<double> joined(std::vector<double> a, const std::vector<double>& b) {
+    a.insert(a.end(), b.begin(), b.end());
+    return a;
+  }
   float of(const ImagePass& pass, const std::vector<double>& numbers, size_t channel) const {
     if (numbers.size() != 1 && numbers.size() != static_cast<size_t>(pass.channels()))
       fail(name_, ": ", numbers.size(), " numbers, expected one, or one for each of ", pass.channels(), " channels");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,64 @@ TEST(Png, ReadsEveryKindAsRgbOrGray) {
   EXPECT_EQ(decoded(unhex(kGrayAlpha), {.channels = 1}), (std::vector<int>{7, 9}));
   EXPECT_EQ(decoded(unhex(kGray1), {.channels = 1}), (std::vector<int>{255, 0, 255}));
   EXPECT_EQ(decoded(unhex(kRgb), {.channels = 1})[0], 76);  // 0.299 R + 0.587 G + 0.114 B
+}
+
+std::vector<int> deep(const std::string& bytes, DecodeOptions options = {}) {
+  options.deep = true;
+  Image image;
+  const Status status = decode_image(bytes, options, &image);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(image.deep);
+  std::vector<uint16_t> values(image.bytes() / 2);
+  std::memcpy(values.data(), image.pixels.data(), image.bytes());
+  return {values.begin(), values.end()};
+}
+
+// Made with Python's zlib and struct, by the PNG specification.
+const char kGray16[] =  // 0 1 / 255 65535
+    "89504e470d0a1a0a0000000d4948445200000002000000021000000000074d8ebb000000124944415478da63606060606460"
+    "f8ffff3f00060a02ff43b1614b0000000049454e44ae426082";
+const char kRgba16Half[] =  // (65535, 0, 30000), 32768 of 65535 opaque
+    "89504e470d0a1a0a0000000d49484452000000010000000110060000004f8518ca000000114944415478da63f8ff9f81a1d4"
+    "a0810100125e0324c4d659140000000049454e44ae426082";
+
+TEST(Png, SixteenBitsAreKeptWhereTheyAreWanted) {
+  EXPECT_EQ(deep(unhex(kRgba16)), (std::vector<int>{0x1234, 0x5678, 0x9abc}));
+  EXPECT_EQ(deep(unhex(kGray16), {.channels = 1}), (std::vector<int>{0, 1, 255, 65535}));
+  EXPECT_EQ(deep(unhex(kGray16)), (std::vector<int>{0, 0, 0, 1, 1, 1, 255, 255, 255, 65535, 65535, 65535}));
+  EXPECT_EQ(decoded(unhex(kGray16), {.channels = 1}), (std::vector<int>{0, 0, 0, 255})) << "the upper 8";
+  EXPECT_EQ(read_image_info(unhex(kGray16))->bits, 16);
+  EXPECT_EQ(deep(unhex(kGray16), {.channels = 1, .window = {1, 0, 1, 2}}), (std::vector<int>{1, 65535}));
+  Image image;
+  ASSERT_TRUE(decode_image(unhex(kRgb), {.deep = true}, &image).ok());
+  EXPECT_FALSE(image.deep) << "8 bits are as they were";
+}
+
+TEST(Image, AlphaIsDroppedBlendedOrKept) {
+  const std::string half = unhex(kRgba16Half), grey = unhex(kGrayAlpha);
+  // 32768/65535 of it and the rest of the background, rounded.
+  EXPECT_EQ(deep(half), (std::vector<int>{65535, 0, 30000}));
+  EXPECT_EQ(deep(half, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{65535, 0, 30000, 32768}));
+  EXPECT_EQ(deep(half, {.alpha = Alpha::kBlend, .background = {0, 255, 0}}), (std::vector<int>{32768, 32767, 15000}));
+  EXPECT_EQ(decoded(half, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{255, 0, 117, 128}));
+  // 7 opaque above 9 transparent.
+  EXPECT_EQ(decoded(grey, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{7, 7, 7, 255, 9, 9, 9, 0}));
+  EXPECT_EQ(decoded(grey, {.alpha = Alpha::kBlend, .background = {1, 2, 3}}), (std::vector<int>{7, 7, 7, 1, 2, 3}));
+  EXPECT_EQ(decoded(grey, {.channels = 1, .alpha = Alpha::kBlend, .background = {255, 255, 255}}),
+            (std::vector<int>{7, 255}));
+  // What has none is opaque.
+  EXPECT_EQ(decoded(unhex(kRgb), {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{255, 0, 0, 255, 1, 2, 3, 255}));
+  EXPECT_EQ(decoded(unhex(kRgb), {.alpha = Alpha::kBlend, .background = {9, 9, 9}}), (std::vector<int>{255, 0, 0, 1, 2, 3}));
+  const std::string jpeg = *encode_jpeg(std::vector<uint8_t>(64 * 3, 90).data(), 8, 8, 3);
+  const Image kept = decode(jpeg, {.channels = 4, .alpha = Alpha::kKeep}), plain = decode(jpeg);
+  for (size_t i = 0; i < 64; ++i) {
+    EXPECT_EQ(kept.pixels[4 * i + 3], 255);
+    for (size_t c = 0; c < 3; ++c) EXPECT_EQ(kept.pixels[4 * i + c], plain.pixels[3 * i + c]);
+  }
+  Image image;
+  EXPECT_EQ(decode_image(unhex(kRgb), {.alpha = Alpha::kKeep}, &image).message(),
+            "image: expected 4 channels where alpha is kept, found 3");
+  EXPECT_EQ(decode_image(unhex(kRgb), {.channels = 4}, &image).message(), "image: expected 1 or 3 channels, found 4");
 }
 
 TEST(Png, WhatIsWrittenIsReadBackExactly) {

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <set>
 
 #include "data/image/image.h"
 #include "tenon/example.h"
+#include "tenon/image_maps.h"
 #include "unit/data/input_testing.h"
 
 namespace tenon {
@@ -367,6 +369,176 @@ TEST(InputImages, FeaturesMayHaveOtherNames) {
   EXPECT_EQ(read_images(options).status.message(),
             shard_path(others, "train", 0, 1) + ": record at offset 0: class: expected 3 to 7 for 5 classes "
             "(--num_classes, --label_offset), found 0");
+}
+
+// What read_image and rescale make of the same bytes, which tests of maps hold to others' numbers.
+std::vector<float> read_by_maps(const std::string& bytes, const ReadImageOptions& o) {
+  const ElementMap maps[] = {read_image(o), rescale(1 / 127.5, -1)};
+  Element element = {{"data", text_array(bytes)}};
+  for (const ElementMap& map : maps) element = map.op()->apply(std::move(element), Sample());
+  return element.at("image").to<float>();
+}
+
+TEST(InputImages, OptionsReadAsTheMapsOfTheSameNamesDo) {
+  // Gray and alpha of 16 bits, by 4001, less and less opaque.
+  const auto png = [] {
+    std::string rows;
+    for (int y = 0; y < 4; ++y) {
+      rows += '\0';
+      for (int x = 0; x < 4; ++x)
+        for (const int value : {4001 * (4 * y + x), 65535 - 4001 * (4 * y + x)})
+          rows += {static_cast<char>(value >> 8), static_cast<char>(value)};
+    }
+    std::string packed(compressBound(rows.size()), '\0');
+    uLongf size = packed.size();
+    EXPECT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size()),
+              Z_OK);
+    const auto chunk = [](std::string name, const std::string& data) {
+      std::string out, body = std::move(name) + data;
+      const auto put = [&](uint32_t n) {
+        for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(n >> shift);
+      };
+      put(static_cast<uint32_t>(data.size()));
+      out += body;
+      put(static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(body.data()), static_cast<uInt>(body.size()))));
+      return out;
+    };
+    return std::string("\x89PNG\r\n\x1a\n", 8) + chunk("IHDR", std::string("\0\0\0\4\0\0\0\4\x10\4\0\0\0", 13)) +
+           chunk("IDAT", packed.substr(0, size)) + chunk("IEND", "");
+  }();
+  TemporaryDirectory directory;
+  write_images(directory, {{"PNG", 4, 4, 2, 1, png}});
+  std::set<std::vector<float>> seen;
+  for (const ResizeKind resize : {ResizeKind::kLegacy, ResizeKind::kHalfPixel, ResizeKind::kAntialias})
+    for (const Alpha alpha : {Alpha::kDrop, Alpha::kBlend, Alpha::kKeep})
+      for (const bool deep : {false, true}) {
+        InputOptions options = images_in(directory, 1, 3, alpha == Alpha::kKeep ? 4 : 3);
+        options.resize = resize, options.alpha = alpha, options.background = {10, 200, 30}, options.deep_pixels = deep;
+        const Images found = read_images(options);
+        ASSERT_TRUE(found.status.ok()) << found.status.message();
+        const std::vector<float> expected = read_by_maps(png, {.height = 3,
+                                                               .width = 3,
+                                                               .resize = resize,
+                                                               .channels = options.channels,
+                                                               .alpha = alpha,
+                                                               .background = options.background,
+                                                               .deep_pixels = deep});
+        ASSERT_EQ(found.images[0].size(), expected.size());
+        for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found.images[0][i], expected[i], 1e-5);
+        seen.insert(expected);
+      }
+  EXPECT_EQ(seen.size(), 18u) << "each option does something";
+}
+
+// ---- decoded images that are kept ----
+std::vector<Stored> a_few_images() {
+  return {{"JPEG", 60, 80, 3, 1}, {"PNG", 33, 20, 3, 2}, {"RAW", 9, 8, 3, 3}, {"JPEG", 40, 90, 3, 4}, {"JPEG", 120, 100, 3, 5}};
+}
+
+InputOptions caching(const TemporaryDirectory& directory, const std::string& file = {}) {
+  InputOptions options = images_in(directory, 2, 24);
+  options.cache = {.on = true, .file = file};
+  return options;
+}
+
+TEST(ImageCache, BatchesAreThoseOfImagesThatAreDecodedAnew) {
+  TemporaryDirectory directory;
+  write_images(directory, a_few_images());
+  for (const bool training : {false, true})
+    for (const bool scale_decode : {false, true})
+      for (const std::string& file : {std::string(), directory / "cache"}) {
+        InputOptions options = caching(directory, file);
+        options.training = options.repeat = training;
+        options.scale_decode = scale_decode;
+        options.resize = scale_decode ? ResizeKind::kAntialias : ResizeKind::kLegacy;
+        const size_t limit = training ? 12 : 3;  // five epochs
+        const Images kept = read_images(options, 2, {}, limit);
+        EXPECT_TRUE(kept.status.ok()) << kept.status.message();
+        options.cache = {};
+        const Images plain = read_images(options, 2, {}, limit);
+        EXPECT_EQ(kept.labels, plain.labels);
+        EXPECT_TRUE(kept.images == plain.images) << training << scale_decode << file;
+        std::remove((directory / "cache").c_str());
+      }
+}
+
+TEST(ImageCache, WhatIsKeptIsBoundedAndTheRestIsDecodedAnew) {
+  TemporaryDirectory directory;
+  write_images(directory, a_few_images());
+  InputOptions options = caching(directory);
+  options.training = options.repeat = true;
+  const Images plain = [&] {
+    InputOptions without = options;
+    without.cache = {};
+    return read_images(without, 1, {}, 9);
+  }();
+  options.cache.max_bytes = 60 * 80 * 3 + 33 * 20 * 3;
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(read_images(options, 2, {}, 9).images == plain.images);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("images are kept, there is no room for more; the others are decoded anew each time\n"), std::string::npos)
+      << said;
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST(ImageCache, AFileAppearsWhenAllImagesAreInItAndServesLaterRuns) {
+  TemporaryDirectory directory;
+  write_images(directory, a_few_images());
+  const std::string file = directory / "cache";
+  const size_t before = directory.entries();
+  InputOptions part = caching(directory, file);
+  part.batch_size = 1;
+  (void)read_images(part, 1, {}, 1);  // and three ahead
+  EXPECT_EQ(directory.entries(), before) << "a part of an epoch leaves nothing";
+  const Images first = read_images(caching(directory, file));
+  ASSERT_TRUE(directory.has("cache"));
+  EXPECT_EQ(directory.entries(), before + 1);
+  const std::string bytes = directory.read("cache");
+  // Pixels of all but the RAW one, which needs no decoding; an index of 40 bytes each, and 48.
+  EXPECT_EQ(bytes.size(), (60u * 80 + 33 * 20 + 40 * 90 + 120 * 100) * 3 + 4 * 40 + 48);
+  EXPECT_TRUE(read_images(caching(directory, file)).images == first.images);
+  EXPECT_TRUE(directory.read("cache") == bytes);
+}
+
+TEST(ImageCache, AFileOfOtherDataOrOptionsIsRefused) {
+  TemporaryDirectory directory, other;
+  write_images(directory, a_few_images());
+  write_images(other, {{"JPEG", 50, 50, 3, 1}, {"JPEG", 50, 50, 3, 2}});
+  const std::string file = directory / "cache";
+  (void)read_images(caching(directory, file));
+  const auto error = [](const InputOptions& options) { return Dataset::images(options).status().message(); };
+  EXPECT_EQ(error(caching(other, file)),
+            "cache " + file + ": holds the images of other data; remove it, or name another file");
+  InputOptions grey = caching(directory, file);
+  grey.channels = 1;
+  EXPECT_EQ(error(grey), "cache " + file + ": holds images that were decoded with other options; remove it, or name another file");
+  EXPECT_EQ(error(caching(directory, directory.write("text", "no cache"))),
+            "cache " + (directory / "text") + ": is no cache of images; remove it, or name another file");
+  EXPECT_NE(error(caching(directory, directory / "none/cache")).find("none/cache: No such file or directory"), std::string::npos);
+}
+
+TEST(ImageCache, ADamagedFileIsNamedOrItsImagesAreDecodedAnew) {
+  TemporaryDirectory directory;
+  write_images(directory, a_few_images());
+  const std::string file = directory / "cache";
+  const Images first = read_images(caching(directory, file));
+  const std::string good = directory.read("cache");
+  for (size_t at = 0; at < good.size(); at += at < good.size() - 300 ? 4999 : 1) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x41);
+    directory.write("cache", bad);
+    const Result<Dataset> data = Dataset::images(caching(directory, file));
+    if (!data.ok()) {
+      EXPECT_NE(data.status().message().find("cache " + file + ": "), std::string::npos) << data.status().message();
+      EXPECT_GE(at, good.size() - 4 * 40 - 48) << "only in the index and the end";
+      continue;
+    }
+    EXPECT_TRUE(read_images(caching(directory, file)).images == first.images) << at;
+  }
+  for (size_t size = 0; size < good.size(); size += 4999) {
+    directory.write("cache", good.substr(0, size));
+    EXPECT_NE(Dataset::images(caching(directory, file)).status().message().find("remove it"), std::string::npos);
+  }
 }
 
 }  // namespace
