@@ -31,8 +31,8 @@ Leaves read_table(const std::string& directory) {
     for (size_t c = 0; c < leaves.classes.size(); ++c)
       if (row.at(leaves.classes[c]).item() != 0) label = static_cast<int32_t>(c), ++ones;
     if (ones != 1)
-      throw Error(Status(Code::kInvalid, file + ": image_id '" + id + "' is of " + std::to_string(ones) +
-                                             " classes, expected one"));
+      throw Error(Status(Code::kInvalid,
+                         file + ": image_id '" + id + "' is of " + std::to_string(ones) + " classes, expected one"));
     leaves.paths.push_back(directory + "/images/" + id + ".jpg");
     leaves.labels.push_back(label);
   }
@@ -70,8 +70,7 @@ struct Stage {
 Symbol block(const Symbol& x, int64_t before, int64_t filters, int64_t strides, const Stage& s) {
   const int64_t wide = before * s.expand;
   Symbol y = s.expand == 1 ? x : silu(conv_norm(x, wide));
-  y = silu(norm(
-      DepthwiseConv2D({.kernel = s.kernel, .strides = strides, .padding = same, .use_bias = false})(y)));
+  y = silu(norm(DepthwiseConv2D({.kernel = s.kernel, .strides = strides, .padding = same, .use_bias = false})(y)));
   const Symbol all = Conv2D({.filters = before / 4, .activation = silu})(GlobalAveragePooling2D(true)(y));
   y = conv_norm(y * Conv2D({.filters = wide, .activation = sigmoid})(all), filters);
   return strides == 1 && before == filters ? x + y : y;
@@ -134,9 +133,8 @@ examples::Figures train(const examples::Flags& flags) {
                                          .class_weight = class_weights(class_counts(learnt.labels, classes)),
                                          .steps_per_epoch = (examples + batch - 1) / batch});
   const Logs best = model.evaluate(validation, {.verbose = Verbose::kSilent});
-  write_predictions(
-      flags["log_dir"] + "/predictions.csv",
-      {model.predict(validation)[0], held.labels, leaves.classes, held.paths});
+  write_predictions(flags["log_dir"] + "/predictions.csv",
+                    {model.predict(validation)[0], held.labels, leaves.classes, held.paths});
   return {{"loss", best.at("loss")},
           {"accuracy", best.at("accuracy")},
           {"epochs", h.epoch.size()},

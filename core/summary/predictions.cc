@@ -34,8 +34,8 @@ std::string line_of(const Predictions& p, size_t row, std::span<const float> pro
   const auto likeliest =
       static_cast<size_t>(std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin());
   const auto label = static_cast<size_t>(p.labels[row]);
-  std::string out = cat(row, ",", likeliest, ",", csv_field(p.classes[likeliest]), ",", label, ",",
-                        csv_field(p.classes[label]));
+  std::string out =
+      cat(row, ",", likeliest, ",", csv_field(p.classes[likeliest]), ",", label, ",", csv_field(p.classes[label]));
   if (!p.images.empty()) out += "," + csv_field(p.images[row]);
   for (const float probability : probabilities) out += cat(",", probability);
   return out + "\n";

@@ -12,9 +12,9 @@
 namespace tenon {
 
 struct Predictions {
-  Array probabilities;                    // floats [examples, classes], as a softmax gives them
-  std::vector<int32_t> labels;            // the true class of each example, from 0
-  std::vector<std::string> classes;       // their names
+  Array probabilities;                   // floats [examples, classes], as a softmax gives them
+  std::vector<int32_t> labels;           // the true class of each example, from 0
+  std::vector<std::string> classes;      // their names
   std::vector<std::string> images = {};  // the file of each example, for `tenon plot wrong`; none: examples are records
 };
 
