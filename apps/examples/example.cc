@@ -27,6 +27,12 @@ T number_of(const std::string& flag, const std::string& text, const char* expect
   return value;
 }
 
+[[noreturn]] void out_of_range(const std::string& flag, double low, double high, const std::string& found) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%.9g to %.9g", low, high);
+  misused("--" + flag + ": expected " + range + ", found " + found);
+}
+
 std::string names_of(const Flags& flags) {
   std::string out = "--device, --seed";
   for (const auto& [name, value] : flags.own) out += ", --" + name;
@@ -69,11 +75,17 @@ void print(const Figures& figures, bool json) {
 
 }  // namespace
 
-double Flags::number(const std::string& name) const { return number_of<double>(name, own.at(name), "a number"); }
+double Flags::number(const std::string& name, double low, double high) const {
+  const std::string& text = own.at(name);
+  const auto value = number_of<double>(name, text, "a number");
+  if (!(value >= low && value <= high)) out_of_range(name, low, high, text);
+  return value;
+}
 
-int64_t Flags::whole(const std::string& name) const {
-  const auto value = number_of<int64_t>(name, own.at(name), "a whole number");
-  if (value < 1) misused("--" + name + ": expected 1 or more, found " + own.at(name));
+int64_t Flags::whole(const std::string& name, int64_t most) const {
+  const std::string& text = own.at(name);
+  const auto value = number_of<int64_t>(name, text, "a whole number");
+  if (value < 1 || value > most) out_of_range(name, 1, static_cast<double>(most), text);
   return value;
 }
 

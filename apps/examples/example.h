@@ -19,10 +19,10 @@ struct Flags {
   // The example's own: what each is unless it is given. One that is "false" takes no value and becomes "true".
   std::map<std::string, std::string> own = {};
 
-  // An example's own flag; throws Error where it is no number.
+  // An example's own flag; throws Error where it is no number, or none of these.
   const std::string& operator[](const std::string& name) const { return own.at(name); }
-  double number(const std::string& name) const;
-  int64_t whole(const std::string& name) const;  // 1 or more
+  double number(const std::string& name, double low, double high) const;
+  int64_t whole(const std::string& name, int64_t most) const;  // from 1
   bool is_set(const std::string& name) const { return own.at(name) == "true"; }
 
   Strategy strategy() const { return Strategy(device, {.seed = seed}); }

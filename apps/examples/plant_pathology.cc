@@ -1,6 +1,7 @@
 // Which disease a leaf has, as in the contest Plant Pathology 2020: from JPEGs on disk to pictures of what was learnt. DIR/train.csv
 // has a column image_id and one for each class, of which one is 1; images are DIR/images/ID.jpg. share/plant_pathology.sh makes
 // such data. LOG_DIR gets learning curves and predictions.csv, which `tenon plot` draws.
+#include <algorithm>
 #include <cmath>
 
 #include "examples/example.h"
@@ -18,6 +19,10 @@ struct Leaves {
   Dataset files() const { return Dataset::from_files(paths, labels); }
 };
 
+[[noreturn]] void refuse(const std::string& file, const std::string& why) {
+  throw Error(Status(Code::kInvalid, file + ": " + why));
+}
+
 Leaves read_table(const std::string& directory) {
   const std::string file = directory + "/train.csv";
   CsvOptions options{.types = {{"image_id", DType::kU8}}};
@@ -30,12 +35,11 @@ Leaves read_table(const std::string& directory) {
     int32_t label = 0, ones = 0;
     for (size_t c = 0; c < leaves.classes.size(); ++c)
       if (row.at(leaves.classes[c]).item() != 0) label = static_cast<int32_t>(c), ++ones;
-    if (ones != 1)
-      throw Error(Status(Code::kInvalid,
-                         file + ": image_id '" + id + "' is of " + std::to_string(ones) + " classes, expected one"));
+    if (ones != 1) refuse(file, "image_id '" + id + "' is of " + std::to_string(ones) + " classes, expected one");
     leaves.paths.push_back(directory + "/images/" + id + ".jpg");
     leaves.labels.push_back(label);
   }
+  if (leaves.paths.empty()) refuse(file, "expected rows of images, found none");
   return leaves;
 }
 
@@ -91,14 +95,17 @@ Model efficient_net(int64_t size, int64_t classes, double width, double depth) {
 }
 
 examples::Figures train(const examples::Flags& flags) {
-  const int64_t size = flags.whole("image_size"), larger = size * 9 / 8;
+  const int64_t size = flags.whole("image_size", 4096), larger = size * 9 / 8;
   Leaves leaves = read_table(flags["data_dir"]);
   if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves);
+  for (size_t c = 0; c < leaves.classes.size(); ++c)
+    if (std::ranges::count(leaves.labels, static_cast<int32_t>(c)) == 1)
+      refuse(flags["data_dir"], "class '" + leaves.classes[c] + "' has one image, expected two or more");
   const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed);
   const Leaves learnt = picked(leaves, split.train), held = picked(leaves, split.held_out);
 
   const Strategy strategy = flags.strategy();
-  const int64_t replicas = strategy.num_replicas_in_sync(), batch = flags.whole("batch_size") * replicas;
+  const int64_t replicas = strategy.num_replicas_in_sync(), batch = flags.whole("batch_size", 65536) * replicas;
   const int64_t classes = std::ssize(leaves.classes), examples = std::ssize(learnt.paths);
   const auto decoded = [&](const Leaves& of) {
     return of.files()
@@ -119,14 +126,14 @@ examples::Figures train(const examples::Flags& flags) {
   const Dataset validation =
       decoded(held).map(center_crop({size, size})).map(rescale(1 / 127.5, -1)).batch(batch).prefetch();
 
-  Model model = efficient_net(size, classes, flags.number("width"), flags.number("depth"));
+  Model model = efficient_net(size, classes, flags.number("width", 0.1, 10), flags.number("depth", 0.1, 10));
   model.compile({.optimizer = Adam(1e-3 * static_cast<double>(replicas)),
                  .loss = CategoricalCrossentropy(),
                  .metrics = {"accuracy"},
                  .steps_per_execution = 32,
                  .strategy = strategy});
   EarlyStopping stop({.patience = 20, .restore_best_weights = true});
-  const History h = model.fit(training, {.epochs = static_cast<int>(flags.whole("epochs")),
+  const History h = model.fit(training, {.epochs = static_cast<int>(flags.whole("epochs", 1000000)),
                                          .verbose = flags.verbose(),
                                          .callbacks = {stop, TensorBoard({.log_dir = flags["log_dir"]})},
                                          .validation_data = validation,
