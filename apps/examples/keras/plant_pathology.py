@@ -127,25 +127,31 @@ def train(flags):
         files = tf.data.Dataset.from_tensor_slices((paths, labels))
         return files.map(read, num_parallel_calls=tf.data.AUTOTUNE).cache()  # before anything random
 
-    augmentation = keras.Sequential(
-        [
-            layers.RandomCrop(size, size),
-            layers.RandomFlip(),
-            layers.RandomBrightness(0.1),
-            layers.RandomContrast(0.1),
-            layers.Rescaling(1 / 127.5, -1),
-        ]
+    def changed_by(*changes):
+        def change(image, label):
+            for layer in changes:
+                image = layer(image)
+            return image, label
+
+        return change
+
+    augmented = changed_by(
+        layers.RandomCrop(size, size),
+        layers.RandomFlip(),
+        layers.RandomBrightness(0.1),
+        layers.RandomContrast(0.1),
+        layers.Rescaling(1 / 127.5, -1),
     )
-    plain = keras.Sequential([layers.CenterCrop(size, size), layers.Rescaling(1 / 127.5, -1)])
+    plain = changed_by(layers.CenterCrop(size, size), layers.Rescaling(1 / 127.5, -1))
     training = (
         decoded(learnt, learnt_labels)
         .shuffle(2048, seed=flags.seed)
         .repeat()
-        .map(lambda x, y: (augmentation(x, training=True), y), num_parallel_calls=tf.data.AUTOTUNE)
+        .map(augmented, num_parallel_calls=tf.data.AUTOTUNE)
         .batch(batch)
         .prefetch(tf.data.AUTOTUNE)
     )
-    validation = decoded(held, held_labels).map(lambda x, y: (plain(x), y)).batch(batch).prefetch(tf.data.AUTOTUNE)
+    validation = decoded(held, held_labels).map(plain).batch(batch).prefetch(tf.data.AUTOTUNE)
 
     model = efficient_net(size, len(classes), flags.width, flags.depth)
     model.compile(
