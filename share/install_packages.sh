@@ -36,8 +36,10 @@ packages_of() {
       echo iproute2 openssh-server openssh-client
       # what makes the tables of peers
       echo python3
+      # images of an example's data
+      echo libjpeg-turbo-progs
       ;;
-    data) echo dataset-fashion-mnist ;;
+    data) echo dataset-fashion-mnist libjpeg-turbo-progs ;;
     format) echo clang-format git ;;
     tidy) echo clang-tidy ;;
     interop) echo python3-venv ca-certificates ;;

@@ -1,5 +1,6 @@
 #include "examples/example.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -17,36 +18,47 @@ const char* name_of(const char* path) {
 
 [[noreturn]] void misused(const std::string& what) { throw Error(Status(Code::kInvalid, what)); }
 
-uint64_t number(const std::string& text) {
-  uint64_t value = 0;
+template <class T>
+T number_of(const std::string& flag, const std::string& text, const char* expected) {
+  T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    misused("--seed: expected a whole number, found '" + text + "'");
+    misused("--" + flag + ": expected " + expected + ", found '" + text + "'");
   return value;
+}
+
+[[noreturn]] void out_of_range(const std::string& flag, double low, double high, const std::string& found) {
+  char range[64];
+  std::snprintf(range, sizeof range, "%.9g to %.9g", low, high);
+  misused("--" + flag + ": expected " + range + ", found " + found);
+}
+
+std::string names_of(const Flags& flags) {
+  std::string out = "--device, --seed";
+  for (const auto& [name, value] : flags.own) out += ", --" + name;
+  return out + " or --json";
 }
 
 Flags parse(int argc, char** argv, Flags flags) {
   std::string seed;
   for (int i = 1; i < argc; ++i) {
-    const std::string given = argv[i], name = given.substr(0, given.find('='));
+    const std::string given = argv[i], flag = given.substr(0, given.find('='));
+    const auto own = flags.own.find(flag.substr(std::min<size_t>(flag.size(), 2)));
+    const bool is_own = flag.starts_with("--") && own != flags.own.end();
     if (given == "--json") {
       flags.json = true;
-      continue;
+    } else if (is_own && given == flag && (own->second == "false" || own->second == "true")) {
+      own->second = "true";
+    } else {
+      std::string* const value = flag == "--device" ? &flags.device
+                                 : flag == "--seed" ? &seed
+                                 : is_own           ? &own->second
+                                                    : nullptr;
+      if (!value) misused("unknown flag " + flag + ", expected " + names_of(flags));
+      if (flag.size() == given.size() && i + 1 == argc) misused(flag + ": expected a value");
+      *value = flag.size() < given.size() ? given.substr(flag.size() + 1) : argv[++i];
+      if (value == &seed) flags.seed = number_of<uint64_t>("seed", seed, "a whole number");
     }
-    std::string* const value = name == "--device"                         ? &flags.device
-                               : name == "--seed"                         ? &seed
-                               : name == "--model_dir" && flags.model_dir ? &*flags.model_dir
-                                                                          : nullptr;
-    if (!value)
-      misused("unknown flag " + name + ", expected --device, --seed " +
-              (flags.model_dir ? "--model_dir or --json" : "or --json"));
-    if (name.size() < given.size())
-      *value = given.substr(name.size() + 1);
-    else if (i + 1 < argc)
-      *value = argv[++i];
-    else
-      misused(name + ": expected a value");
-    if (value == &seed) flags.seed = number(seed);
   }
   return flags;
 }
@@ -62,6 +74,20 @@ void print(const Figures& figures, bool json) {
 }
 
 }  // namespace
+
+double Flags::number(const std::string& name, double low, double high) const {
+  const std::string& text = own.at(name);
+  const auto value = number_of<double>(name, text, "a number");
+  if (!(value >= low && value <= high)) out_of_range(name, low, high, text);
+  return value;
+}
+
+int64_t Flags::whole(const std::string& name, int64_t most) const {
+  const std::string& text = own.at(name);
+  const auto value = number_of<int64_t>(name, text, "a whole number");
+  if (value < 1 || value > most) out_of_range(name, 1, static_cast<double>(most), text);
+  return value;
+}
 
 int run(int argc, char** argv, const std::function<Figures(const Flags&)>& example, const Flags& defaults) {
   try {

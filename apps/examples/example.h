@@ -1,10 +1,9 @@
-// The command line of the examples: NAME [--device DEVICE] [--seed N] [--json], and of those that keep what they trained
-// [--model_dir DIRECTORY].
+// What the examples share: the command line NAME [--device DEVICE] [--seed N] [--json], and an example's own flags.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <optional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,8 +15,15 @@ namespace tenon::examples {
 struct Flags {
   std::string device = "auto";
   uint64_t seed = 0;
-  bool json = false;                          // the result alone, as one line
-  std::optional<std::string> model_dir = {};  // none: there is no such flag
+  bool json = false;  // the result alone, as one line
+  // The example's own: what each is unless it is given. One that is "false" takes no value and becomes "true".
+  std::map<std::string, std::string> own = {};
+
+  // An example's own flag; throws Error where it is no number, or none of these.
+  const std::string& operator[](const std::string& name) const { return own.at(name); }
+  double number(const std::string& name, double low, double high) const;
+  int64_t whole(const std::string& name, int64_t most) const;  // from 1
+  bool is_set(const std::string& name) const { return own.at(name) == "true"; }
 
   Strategy strategy() const { return Strategy(device, {.seed = seed}); }
   Verbose verbose() const { return json ? Verbose::kSilent : Verbose::kAuto; }

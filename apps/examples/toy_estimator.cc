@@ -20,7 +20,7 @@ Result<Dataset> input_fn(const InputContext&, const Params& params) {
 }
 
 examples::Figures train(const examples::Flags& flags) {
-  Estimator estimator(model_fn, {.model_dir = *flags.model_dir,
+  Estimator estimator(model_fn, {.model_dir = flags["model_dir"],
                                  .device = flags.device,
                                  .seed = flags.seed,
                                  .train_batch_size = 8,
@@ -33,4 +33,4 @@ examples::Figures train(const examples::Flags& flags) {
   return {{"loss", result.at("loss")}, {"global_step", result.at("global_step")}};
 }
 
-int main(int argc, char** argv) { return examples::run(argc, argv, train, {.model_dir = ""}); }
+int main(int argc, char** argv) { return examples::run(argc, argv, train, {.own = {{"model_dir", ""}}}); }

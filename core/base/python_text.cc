@@ -72,6 +72,13 @@ std::string python_repr(std::string_view text) {
   return out + quote;
 }
 
+std::string csv_field(std::string_view field, std::string_view separator) {
+  if (field.find_first_of(cat("\"\r\n", separator)) == std::string_view::npos) return std::string(field);
+  std::string out = "\"";
+  for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
 std::string python_text(double value) { return shortest(value); }
 std::string python_text(float value) { return shortest(value); }
 

@@ -20,6 +20,9 @@ std::string numpy_text(const Array& array);
 // A text as repr() prints it: "'a'", "'it\\'s'", "\"it's\"" for one with ' and without ".
 std::string python_repr(std::string_view text);
 
+// A field of a table as the csv module quotes it: where it has the separator, a quote or the end of a line.
+std::string csv_field(std::string_view field, std::string_view separator = ",");
+
 // By a format specification of whole numbers ("", "d", "02d") or others (".2f", "8.3e", "g"). None where it is none of these.
 std::optional<std::string> python_format(int64_t value, std::string_view specification);
 std::optional<std::string> python_format(double value, std::string_view specification);

@@ -22,14 +22,6 @@ std::vector<std::string> columns_of(const Logs& logs) {
   return out;
 }
 
-// As the csv module of Python quotes it.
-std::string quoted(const std::string& field, const std::string& separator) {
-  if (field.find_first_of(cat("\"\r\n", separator)) == std::string::npos) return field;
-  std::string out = "\"";
-  for (const char c : field) out += c == '"' ? "\"\"" : std::string(1, c);
-  return out + "\"";
-}
-
 // The fields of a header that this wrote.
 std::vector<std::string> header_of(const std::string& contents, const std::string& separator) {
   const std::string line = contents.substr(0, contents.find_first_of("\r\n"));
@@ -69,7 +61,7 @@ void CSVLogger::on_train_begin(TrainingRun&) {
 
 std::string CSVLogger::row(const std::vector<std::string>& fields) const {
   std::vector<std::string> out;
-  for (const std::string& field : fields) out.push_back(quoted(field, options_.separator));
+  for (const std::string& field : fields) out.push_back(csv_field(field, options_.separator));
   return cat(join(out, options_.separator), kLineEnd);
 }
 

@@ -194,13 +194,22 @@ class Estimator::Training {
       if (done.steps > 0) TENON_TRY(account(done));
       if (m_.step < 0) break;  // its loss was bad, and a callback takes that for the end
       TENON_TRY(function_->feed()->status());
-      if (done.steps < n) break;  // the end of the input, or an interruption
+      if (done.steps < n && !passes_rest(done)) break;  // the end of the input, or an interruption
       if (manager_ && pace_->save_due(m_.step) && !pace_->done(m_.step)) {
         TENON_TRY(m_.config.async_checkpoints ? save_beside() : save());
         pace_->saved();
       }
     }
     return {};
+  }
+
+  // A batch with fewer rows is left out; behind it data that repeat batches go on. Not where there is nothing but such.
+  bool passes_rest(const StepCall& done) {
+    if (done.steps > 0) passed_rest_ = false;
+    BatchFeed& feed = *function_->feed();
+    if (has_buckets() || feed.partial().rows == 0 || std::exchange(passed_rest_, true)) return false;
+    feed.release_partial();
+    return feed.more();
   }
 
   bool has_buckets() const { return !input_->datasets[0].options().buckets.boundaries.empty(); }
@@ -300,7 +309,8 @@ class Estimator::Training {
   Status save() {
     bool finite = true;
     Status status = m_.collect(background_, &finite);
-    if (status.ok() && (m_.dirty || m_.loaded.empty())) status = m_.save(*manager_, function_->feed()->state(), &finite);
+    if (status.ok() && (m_.dirty || m_.loaded.empty()))
+      status = m_.save(*manager_, function_->feed()->state(), &finite);
     return checked(status, finite);
   }
 
@@ -373,7 +383,8 @@ class Estimator::Training {
   int64_t target_ = 0;
   TrainResult result_;
   std::vector<float> losses_;
-  Logs last_;  // of the model function's training tensors
+  bool passed_rest_ = false;  // since the last step
+  Logs last_;                 // of the model function's training tensors
   bool interrupted_ = false;
 };
 

@@ -10,9 +10,16 @@ figure() { sed -n 's/.*"'"$1"'": \([^,}]*\).*/\1/p' "$work/out"; }
 # holds CONDITION: of figures a and b.
 holds() { awk -v a="$(figure "$1")" -v b="$(figure "${2-$1}")" "BEGIN { exit !($3) }" || complain "$example on $device: $(cat "$work/out")"; }
 
+# Images on disk for the example that reads some.
+make_idx "$work/idx" 256 1
+IMAGES=$work/idx "$(dirname "$0")/../../share/plant_pathology.sh" "$work/leaves" 256 >/dev/null || complain 'no images were made'
+
 try() {
   example=$1 device=$2
-  expect 0 '' "$examples/$example" --device "$device" --json
+  own=()
+  [ "$example" != plant_pathology ] ||
+    own=(--data_dir "$work/leaves" --log_dir "$work/logs/$device" --image_size 16 --batch_size 8 --epochs 20 --width 0.25 --depth 0.3)
+  expect 0 '' "$examples/$example" --device "$device" --json "${own[@]}"
   case $example in
     custom_loop) holds loss loss 'a < 1e-3' ;;
     char_rnn) holds accuracy accuracy 'a > 0.5' ;;
@@ -25,6 +32,7 @@ try() {
     gradient_penalty) holds distance apart 'a / b > 0.98 && a / b < 1.02' ;;
     own_layer | siamese) holds accuracy accuracy 'a > 0.95' ;;
     own_optimizer) holds loss built_in_loss 'a / b > 0.9999 && a / b < 1.0001' ;;
+    plant_pathology) holds accuracy parameters 'a > 0.9 && b == 169658' ;;
     toy_estimator) holds loss global_step 'a >= 0 && a < 15 && b == 1' ;;  # weights of +-1.41, (1.41 x 2.5 + 0.3)^2
     toy_keras) holds loss loss 'a < 1e-8' ;;
   esac

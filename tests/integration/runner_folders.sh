@@ -133,6 +133,7 @@ expect 1 "expected a feature 'label', found" "${train[@]}" --data_dir "$data" --
 expect 2 '--transpose_input is for images' "$tenon" train mlp --input 8 --synthetic --transpose_input
 echo '%PDF-1.4' >"$work/in/cat/menu.pdf"
 expect 1 "$work/in/cat/menu.pdf': image: expected JPEG, PNG or WebP" "${convert[@]}" --output "$work/x"
+expect 1 "no files match $work/in/train-*" "$tenon" train fashion --data_dir "$work/in" --train_steps 1  # records are trained on
 [ ! -e "$work/x" ] || complain 'a conversion that failed left something'
 expect 0 '' "${convert[@]}" --output "$work/x" --skip_bad_images
 make_images "$work/in/emu" 1 '1 2 3'

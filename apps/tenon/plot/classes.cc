@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "pictures/confusion.h"
@@ -11,6 +13,7 @@
 #include "plot/predictions.h"
 #include "tenon/input.h"
 #include "tenon/pixels.h"
+#include "tenon/text_file.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon::runner {
@@ -85,14 +88,36 @@ std::vector<LabelledPrediction> most_wrong(const LabelledPredictions& prediction
   return out;
 }
 
+constexpr int64_t kMostImageBytes = int64_t{1} << 28;
+
+PixelImage image_of_file(const std::string& path) {
+  const std::string bytes = read_text_file(path, kMostImageBytes).take();
+  Result<PixelImage> image = decode_pixels(bytes);
+  if (!image.ok()) throw Error(Status(image.status().code(), "'" + path + "': " + image.status().message()));
+  return image.take();
+}
+
+// The images of predictions that come with rising rows.
+std::function<PixelImage(const LabelledPrediction&)> images_of(const LabelledPredictions& predictions,
+                                                               const Flags& flags, const std::string& path) {
+  if (!predictions.of_files)
+    return [records = std::make_shared<ImagesOfRecords>(record_files(flags))](const LabelledPrediction& p) {
+      return records->image(p.row);
+    };
+  for (const char* other : {"data_dir", "eval_data_path"})
+    if (flags.given(other)) throw UsageError{format("--%s is for records; %s names images", other, path.c_str())};
+  return [](const LabelledPrediction& p) { return image_of_file(p.image); };
+}
+
 std::vector<pictures::SheetImage> sheet_of(const std::vector<LabelledPrediction>& wrong,
-                                           const std::vector<std::string>& classes, ImagesOfRecords& records) {
-  std::vector<size_t> order(wrong.size());  // of the records
+                                           const std::vector<std::string>& classes,
+                                           const std::function<PixelImage(const LabelledPrediction&)>& image_of) {
+  std::vector<size_t> order(wrong.size());  // of the rows
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return wrong[a].row < wrong[b].row; });
   std::vector<pictures::SheetImage> out(wrong.size());
   for (const size_t i : order) {
-    PixelImage image = records.image(wrong[i].row);
+    PixelImage image = image_of(wrong[i]);
     out[i] = {
         image.width,
         image.height,
@@ -128,12 +153,11 @@ int plot_wrong(const Flags& flags, const std::vector<std::string>& files) {
   int64_t wrong = 0;
   const std::vector<LabelledPrediction> shown =
       most_wrong(predictions, &wrong, static_cast<size_t>(flags.integer("count")));
-  ImagesOfRecords records(record_files(flags));
   const int64_t all = std::ssize(predictions.all);
   pictures::SheetPicture picture{title_or(flags, "Most wrong images"),
                                  format("%s of %s are wrong. Below each its true class, and what it was taken for",
                                         with_commas(wrong).c_str(), counted(all, "image").c_str()),
-                                 sheet_of(shown, predictions.classes, records)};
+                                 sheet_of(shown, predictions.classes, images_of(predictions, flags, files[0]))};
   write_picture(flags, picture);
   if (flags.boolean("json"))
     print_line(Json("result")

@@ -23,7 +23,7 @@ const std::vector<PlotKind>& kinds() {
       {"epochs", "RUN.. [--output F.png|F.svg] [FLAGS]", plot_epochs, {}},
       {"confusion", "PREDICTIONS.csv --output F.png|F.svg [FLAGS]", plot_confusion, {}},
       {"wrong",
-       "PREDICTIONS.csv --data_dir DIR --output F.png|F.svg [FLAGS]",
+       "PREDICTIONS.csv [--data_dir DIR] --output F.png|F.svg [FLAGS]",
        plot_wrong,
        {"data_dir", "eval_data_path", "count"}},
   };
@@ -53,7 +53,8 @@ void declare_plot(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("log_scale", false, "curves: a logarithmic scale of what is measured");
   flags.integer("width", 0, "curves: of the picture; 0: its own", 0, 10000);
   flags.integer("height", 0, "curves: of the picture; 0: its own", 0, 10000);
-  flags.text("data_dir", "", "wrong: the directory of the records that were predicted");
+  flags.text("data_dir", "",
+             "wrong: the directory of the records that were predicted, where PREDICTIONS.csv names no images");
   flags.text("eval_data_path", "", "wrong: pattern of their files; empty: validation-* in data_dir");
   flags.integer("count", 24, "wrong: images to show", 1, 400);
   flags.number("scale", 2, "pixels of a PNG for each of the picture", 0.25, 8);
@@ -81,10 +82,12 @@ const char* plot_usage(const std::vector<std::string>& words) {
 
 std::string plot_details() {
   std::string out = "Pictures:\n";
-  const char* const what[] = {"learning curves of training and validation, several runs in one picture",
-                              "time per epoch of several runs, a table too",
-                              "confusion matrix of what `tenon predict --labels --output PREDICTIONS.csv` wrote",
-                              "images of it whose true class was least probable"};
+  const char* const what[] = {
+      "learning curves of training and validation, several runs in one picture",
+      "time per epoch of several runs, a table too",
+      "confusion matrix of what `tenon predict --labels --output PREDICTIONS.csv`, or a program by\n"
+      "             write_predictions(), wrote",
+      "images of it whose true class was least probable"};
   for (size_t i = 0; i < kinds().size(); ++i) out += format("  %-10s %s\n", kinds()[i].name, what[i]);
   return out +
          "Without a name they are curves. A RUN is the log_dir of a TensorBoard callback, the model_dir of `tenon "

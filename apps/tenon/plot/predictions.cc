@@ -19,6 +19,8 @@ class PredictionsReader {
     predicted_ = required("classid");
     label_ = table_.column("labelid");
     if (label_ < 0) fail_with("no column 'labelid', the true classes; `tenon predict --labels` writes them");
+    image_ = table_.column("image");
+    out_.of_files = image_ >= 0;
     for (size_t c = 0; c < table_.columns.size(); ++c) {
       if (!table_.columns[c].starts_with(kProbability)) continue;
       if (probabilities_ == 0) first_ = c;
@@ -33,6 +35,7 @@ class PredictionsReader {
       LabelledPrediction p{number<int64_t>(row_), class_in(label_), class_in(predicted_)};
       p.of_label = number<double>(static_cast<int>(first_) + p.label);
       p.of_predicted = number<double>(static_cast<int>(first_) + p.predicted);
+      if (image_ >= 0) p.image = table_.rows[at_][static_cast<size_t>(image_)];
       out_.all.push_back(p);
     }
     if (out_.all.empty()) fail_with("no predictions");
@@ -68,7 +71,7 @@ class PredictionsReader {
 
   CsvTable table_;
   LabelledPredictions out_;
-  int row_ = 0, predicted_ = 0, label_ = 0;
+  int row_ = 0, predicted_ = 0, label_ = 0, image_ = -1;
   size_t first_ = 0, probabilities_ = 0, at_ = 0;
 };
 

@@ -170,8 +170,9 @@ class TrainingHook : public Callback {
   bool begun_ = false;
 };
 
-// A negative number, both of the two numbers of steps, and a "batch_size" or "context" among the Params are errors of the call
-// before it begins.
+// A step takes a whole batch, on every device: one with fewer rows, where the data do not drop the remainder, is left out, but for
+// those of buckets. A negative number, both of the two numbers of steps, and a "batch_size" or "context" among the Params are
+// errors of the call before it begins.
 struct TrainOptions {
   TrainInput input;
   int64_t steps = 0;      // this many more; or

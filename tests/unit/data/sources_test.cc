@@ -256,6 +256,22 @@ TEST(Sources, AColumnThatChangesItsTypeIsOneLine) {
   EXPECT_EQ(texts(typed.take(8999), "price").back(), "cheap");
 }
 
+// All other rows train, in their order, whatever the number of threads.
+TEST(Sources, AColumnMayChangeItsTypeAtLine900000) {
+  TemporaryDirectory directory;
+  constexpr int kLine = 900000;
+  std::string text = "id,price\n";
+  for (int line = 2; line < kLine; ++line) text += "1,2.5\n";
+  const std::string path = directory.write("t.csv", text + "1,cheap\n7,8.5\n");
+  const Dataset data = Dataset::from_csv({path});
+  const auto told =
+      std::pair(kLine - 2, path + ":900000: column 'price': expected f32 as in the first row, found 'cheap'");
+  EXPECT_EQ(until_error(data, 4), told);
+  const std::vector<double> good = numbers_of(data.ignore_errors(), "price");
+  EXPECT_EQ(good.size(), static_cast<size_t>(kLine - 1));
+  EXPECT_EQ(good.back(), 8.5);
+}
+
 TEST(Sources, WrongTablesAreToldAtOnce) {
   TemporaryDirectory directory;
   const std::string a = directory.write("a.csv", "x,y\n1,2\n"), b = directory.write("b.csv", "x,z\n1,2\n");
