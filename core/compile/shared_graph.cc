@@ -96,7 +96,19 @@ class Sharing {
 
   NodeId maker(ValueId v) const { return v < 0 ? -1 : graph_.values[v].node; }
 
-  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand.
+  // Which nodes need what an exchange gives.
+  std::vector<bool> wait_for_exchanges() const {
+    std::vector<bool> out;
+    for (const Node& node : graph_.nodes)
+      out.push_back(std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId v) {
+        const NodeId n = maker(v);
+        return n >= 0 && (out[static_cast<size_t>(n)] || is_exchange(graph_.nodes[static_cast<size_t>(n)]));
+      }));
+    return out;
+  }
+
+  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand; what needs an
+  // exchange, as updates, behind all that needs none, as metrics.
   std::vector<NodeId> order_of_exchanges() const {
     std::vector<bool> waits(graph_.nodes.size(), false);  // for more than its one operand, or with what reads it
     for (const Output& r : graph_.results)
@@ -115,6 +127,8 @@ class Sharing {
       order.push_back(n);
     }
     std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place[a] < place[b]; });
+    const std::vector<bool> needs = wait_for_exchanges();
+    std::stable_partition(order.begin(), order.end(), [&](NodeId n) { return !needs[static_cast<size_t>(n)]; });
     return order;
   }
 
@@ -194,19 +208,11 @@ class Sharing {
 
   // The last node that makes an operand of exchanges which wait for no other.
   NodeId last_of_first_sums() const {
+    const std::vector<bool> waits = wait_for_exchanges();
     NodeId out = -1;
-    std::vector<bool> waits;  // for an exchange
-    for (const Node& node : graph_.nodes) {
-      NodeId last = -1;
-      bool behind = false;
-      for (const ValueId v : node.operands)
-        if (const NodeId n = maker(v); n >= 0) {
-          last = std::max(last, n);
-          behind = behind || waits[static_cast<size_t>(n)] || is_exchange(graph_.nodes[static_cast<size_t>(n)]);
-        }
-      waits.push_back(behind);
-      if (is_exchange(node) && !behind) out = std::max(out, last);
-    }
+    for (size_t i = 0; i < graph_.nodes.size(); ++i)
+      for (const ValueId v : graph_.nodes[i].operands)
+        if (is_exchange(graph_.nodes[i]) && !waits[i]) out = std::max(out, maker(v));
     return out;
   }
 

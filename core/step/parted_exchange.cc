@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "step/feed/host_watch.h"
 #include "step/parted_launch.h"
 
 namespace tenon {
@@ -74,6 +75,13 @@ Status PartedLaunch::allocate_exchanged() {
   return {};
 }
 
+uint64_t PartedLaunch::bytes_of(const Part& exchange) {
+  uint64_t bytes = 0;
+  for (const Together& together : exchange.together)
+    for (const ReducedArray& array : together.arrays) bytes += array.bytes;
+  return bytes;
+}
+
 // The values are laid out as they lie in memory that processes see.
 Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
   const auto memory = [&](int at) {
@@ -99,8 +107,11 @@ Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
     }
   }
   TENON_ASSIGN(World* const world, World::join());
-  part.ticket = world->post([this, &part](Wire& wire, Reducer& reducer) -> Status {
+  part.ticket = world->post([this, &part, world](Wire& wire, Reducer& reducer) -> Status {
+    const uint64_t start = steady_ps();
     for (const Together& together : part.together) TENON_TRY(exchange(wire, reducer, together));
+    if (ExchangeWatch* const watch = world->watch())
+      watch->exchanged(part.placed.program.graph.nodes[0].name, bytes_of(part), start, steady_ps());
     return {};
   });
   begun_ = static_cast<int>(&part - parts_.data());

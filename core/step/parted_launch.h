@@ -93,6 +93,7 @@ class PartedLaunch {
   void find_awaited();
   Status allocate_exchanged();
   Status begin_exchange(Queue& queue, Part& part);
+  static uint64_t bytes_of(const Part& exchange);
   Status await(Queue& queue, int part);
   Status exchange(Wire& wire, Reducer& reducer, const Together& together);
   Status gather_parts(Wire& wire, const Together& together);

@@ -118,6 +118,30 @@ expected=$four
 same_bits 1 4 fashion "${data[@]}" --train_steps 6 --noevaluate --model_dir "$work/alone"
 [ -n "$two" ] || complain "no hash of two processes"
 
+# Profiles: a file of each process, named so, where exchanges lie beside what is computed meanwhile.
+together 2 train mlp --hidden 2048,2048,2048,2048 --synthetic --train_batch_size 128 --train_steps 8 --noevaluate --threads 1 --device cpu \
+  --profile "$work/profile" --json >"$work/out" 2>"$work/err" || complain "profile: $(cat "$work/err")"
+[ "$(grep -c '"event": "profile"' "$work/out")" = 1 ] || complain "expected one line of a profile: $(cat "$work/out")"
+[ "$(find "$work/profile/plugins/profile" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ] || complain "expected one run: $(ls -R "$work/profile")"
+for rank in 0 1; do
+  for kind in xplane.pb trace.json.gz; do
+    ls "$work/profile/plugins/profile"/*/rank_${rank}_*."$kind" >/dev/null 2>&1 || complain "no $kind of process $rank: $(ls -R "$work/profile")"
+  done
+  found=$(gzip -dc "$work/profile/plugins/profile"/*/rank_${rank}_*.trace.json.gz | perl -MJSON::PP -e '
+    my (%lines, @exchanges, @ops, $process);
+    local $/;
+    for my $e (@{decode_json(<STDIN>)->{traceEvents}}) {
+      $lines{$e->{tid}} = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "thread_name";
+      $process = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "process_name";
+      next if $e->{ph} ne "X" || $e->{pid} != 1;
+      push @exchanges, $e if $lines{$e->{tid}} =~ /^Exchanges/;
+      push @ops, $e if $lines{$e->{tid}} eq "XLA Ops";
+    }
+    my $beside = grep { my $x = $_; grep { $_->{ts} < $x->{ts} + $x->{dur} && $x->{ts} < $_->{ts} + $_->{dur} } @ops } @exchanges;
+    print $process, ": ", scalar(@exchanges) > 0 ? "exchanges" : "none", $beside > 0 ? " beside ops" : " alone"')
+  [ "$found" = "rank $rank ($(hostname)): /host:CPU: exchanges beside ops" ] || complain "the trace of process $rank shows: $found"
+done
+
 # Mistakes: one line, from process 0.
 refused() { # CODE PATTERN COMMAND..
   local code=$1 pattern=$2
