@@ -57,8 +57,8 @@ Status add_part(PartedProgram& program, GraphPart part, const Graph& whole, cons
     return {};
   }
   ProgramOptions own = options;
-  own.soft_placement = own.trace = false;
-  if (part.kind == PartKind::kHost) own.forecast_only = false;  // the host predicts nothing
+  own.soft_placement = false;
+  if (part.kind == PartKind::kHost) own.forecast_only = own.trace = false;  // the host predicts nothing
   TENON_ASSIGN(out.program, compile(part.graph, device, own, untaken));
   out.takes = taken_of(out.program.graph, part);
   out.nodes = numbers_in_whole(out.program.graph, whole);

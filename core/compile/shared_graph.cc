@@ -29,10 +29,9 @@ int64_t group_of(const Graph& graph, const Node& node) {
 
 class Sharing {
  public:
-  Sharing(const Graph& graph, const Device& device)
-      : graph_(graph), units_(static_cast<int>(device.units().size())), first_(int64_t{device.rank()} * units_) {}
+  Sharing(const Graph& graph, int units, int rank) : graph_(graph), units_(units), first_(int64_t{rank} * units) {}
 
-  Result<Executable> compile(const std::shared_ptr<Device>& device, const ProgramOptions& options, Untaken* untaken) {
+  Result<SharedPlan> plan() {
     TENON_TRY(verify(graph_));
     graph_ = simplify(graph_);
     take_groups_apart();
@@ -41,21 +40,8 @@ class Sharing {
     graph_ = in_order(std::move(graph_), order_of_exchanges());
     graph_ = prune_inputs(with_buckets());
     number_replicas();
-    auto program = std::make_shared<PartedProgram>();
     TENON_ASSIGN(std::vector<GraphPart> parts, partition(graph_, cut()));
-    for (GraphPart& part : parts) {
-      const Status added = add_part(*program, std::move(part), graph_, device, options, untaken);
-      if (added.code() == Code::kUnsupported && options.soft_placement)
-        return Status(added.code(), cat(added.message(), "; soft placement is for one process alone"));
-      TENON_TRY(added);
-    }
-    Executable out;
-    out.device = device;
-    out.max_iterations = options.max_iterations;
-    out.graph = std::move(graph_);
-    lay_out_arguments(out);
-    out.parted = std::move(program);
-    return out;
+    return SharedPlan{std::move(graph_), std::move(parts)};
   }
 
  private:
@@ -110,7 +96,19 @@ class Sharing {
 
   NodeId maker(ValueId v) const { return v < 0 ? -1 : graph_.values[v].node; }
 
-  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand.
+  // Which nodes need what an exchange gives.
+  std::vector<bool> wait_for_exchanges() const {
+    std::vector<bool> out;
+    for (const Node& node : graph_.nodes)
+      out.push_back(std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId v) {
+        const NodeId n = maker(v);
+        return n >= 0 && (out[static_cast<size_t>(n)] || is_exchange(graph_.nodes[static_cast<size_t>(n)]));
+      }));
+    return out;
+  }
+
+  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand; what needs an
+  // exchange, as updates, behind all that needs none, as metrics.
   std::vector<NodeId> order_of_exchanges() const {
     std::vector<bool> waits(graph_.nodes.size(), false);  // for more than its one operand, or with what reads it
     for (const Output& r : graph_.results)
@@ -129,6 +127,8 @@ class Sharing {
       order.push_back(n);
     }
     std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place[a] < place[b]; });
+    const std::vector<bool> needs = wait_for_exchanges();
+    std::stable_partition(order.begin(), order.end(), [&](NodeId n) { return !needs[static_cast<size_t>(n)]; });
     return order;
   }
 
@@ -200,6 +200,19 @@ class Sharing {
       out.begins.push_back(sums[i].first + 1);  // they are worth an exchange of their own, while the rest is computed
       open = 0;
     }
+    // What waits for sums, as updates do, is in no part with what gives the last of them.
+    if (const NodeId last = last_of_first_sums(); last >= 0) out.begins.push_back(last + 1);
+    std::sort(out.begins.begin(), out.begins.end());
+    return out;
+  }
+
+  // The last node that makes an operand of exchanges which wait for no other.
+  NodeId last_of_first_sums() const {
+    const std::vector<bool> waits = wait_for_exchanges();
+    NodeId out = -1;
+    for (size_t i = 0; i < graph_.nodes.size(); ++i)
+      for (const ValueId v : graph_.nodes[i].operands)
+        if (is_exchange(graph_.nodes[i]) && !waits[i]) out = std::max(out, maker(v));
     return out;
   }
 
@@ -214,10 +227,32 @@ bool spans_processes(const Graph& graph, const Device& device) {
   return device.processes() > 1 && graph.replicas > static_cast<int>(device.units().size());
 }
 
+Result<SharedPlan> plan_shared(const Graph& graph, int units) {
+  try {
+    return Sharing(graph, units, 0).plan();
+  } catch (const Error& e) {
+    return e.status();
+  }
+}
+
 Result<Executable> compile_shared(const Graph& graph, const std::shared_ptr<Device>& device,
                                   const ProgramOptions& options, Untaken* untaken) {
   try {
-    return Sharing(graph, *device).compile(device, options, untaken);
+    TENON_ASSIGN(SharedPlan plan, Sharing(graph, static_cast<int>(device->units().size()), device->rank()).plan());
+    auto program = std::make_shared<PartedProgram>();
+    for (GraphPart& part : plan.parts) {
+      const Status added = add_part(*program, std::move(part), plan.graph, device, options, untaken);
+      if (added.code() == Code::kUnsupported && options.soft_placement)
+        return Status(added.code(), cat(added.message(), "; soft placement is for one process alone"));
+      TENON_TRY(added);
+    }
+    Executable out;
+    out.device = device;
+    out.max_iterations = options.max_iterations;
+    out.graph = std::move(plan.graph);
+    lay_out_arguments(out);
+    out.parted = std::move(program);
+    return out;
   } catch (const Error& e) {
     return e.status();
   }

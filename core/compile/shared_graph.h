@@ -3,8 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "compile/compile.h"
+#include "compile/partition.h"
 
 namespace tenon {
 
@@ -14,5 +16,12 @@ bool spans_processes(const Graph& graph, const Device& device);
 // compile() for such a graph. Gradients are exchanged in buckets while what is behind them is computed.
 Result<Executable> compile_shared(const Graph& graph, const std::shared_ptr<Device>& device,
                                   const ProgramOptions& options, Untaken* untaken);
+
+// The parts alone, for processes of so many units, and the whole graph as it was cut: what such a step would do, without processes.
+struct SharedPlan {
+  Graph graph;
+  std::vector<GraphPart> parts;
+};
+Result<SharedPlan> plan_shared(const Graph& graph, int units);
 
 }  // namespace tenon

@@ -7,18 +7,9 @@
 #include "exchange/sums.h"
 
 namespace tenon {
-namespace {
-
-constexpr size_t kPieceBytes = 256 << 10;  // stays in the second cache between its arrival and its sum
-constexpr size_t kLittleBytes = 16 << 10;  // of all arrays: the rounds of messages cost more than the bytes
-constexpr size_t kLeastShared = 2 << 10;   // a piece in memory that many processes see: less is all waiting
-constexpr size_t kAhead = 2;               // rounds that are under way before one is added up
-
-}  // namespace
-
 // A piece for each process to add up: what comes, and what goes, for it.
 struct Reducer::Round {
-  size_t first = 0, pieces = 0;      // of pieces_
+  size_t first = 0, pieces = 0;      // of plan_.pieces
   std::vector<std::byte> room = {};  // others' parts, and what was put together
   size_t used = 0;
   std::vector<const std::byte*> parts = {};  // of the own piece, in the order of the replicas
@@ -37,43 +28,6 @@ Reducer::Reducer(Wire& wire, std::unique_ptr<SharedRoom> room) : wire_(wire), ro
 Reducer::~Reducer() = default;
 
 // ---- pieces ----
-
-// Arrays in pieces of about one size: parts of large ones, several small ones.
-void Reducer::cut_into(size_t piece_bytes, const std::function<size_t(size_t array)>& bytes_of) {
-  pieces_.clear();
-  Piece small;
-  const auto flush = [&] {
-    if (small.bytes > 0) pieces_.push_back(std::move(small));
-    small = {};
-  };
-  for (size_t a = 0; a < arrays_.size(); ++a) {
-    const size_t bytes = bytes_of(a);
-    if (bytes == 0) continue;
-    if (bytes <= piece_bytes / 4) {
-      if (small.bytes + bytes > piece_bytes) flush();
-      small.spans.push_back({a, 0, bytes});
-      small.bytes += bytes;
-      continue;
-    }
-    for (size_t at = 0; at < bytes; at += piece_bytes) {
-      const size_t size = std::min(piece_bytes, bytes - at);
-      pieces_.push_back({{{a, at, size}}, size});
-    }
-  }
-  flush();
-}
-
-// Piece i is that of process i modulo their number: of any, where all get the whole; else of the share that is its own.
-void Reducer::cut(size_t piece_bytes) {
-  if (work_ == Work::kAllReduce) return cut_into(piece_bytes, [&](size_t a) { return arrays_[a].bytes; });
-  cut_into(piece_bytes, [&](size_t a) { return share(a); });
-  const std::vector<Piece> of_first = std::exchange(pieces_, {});
-  for (const Piece& piece : of_first)
-    for (size_t owner = 0; owner < static_cast<size_t>(wire_.count()); ++owner) {
-      pieces_.push_back(piece);
-      for (Span& s : pieces_.back().spans) s.offset += owner * share(s.array);
-    }
-}
 
 size_t Reducer::share(size_t array) const { return arrays_[array].bytes / static_cast<size_t>(wire_.count()); }
 
@@ -130,14 +84,77 @@ Status Reducer::exchange(Work work, ReduceKind kind, DType dtype, std::span<cons
   dtype_ = dtype;
   arrays_ = arrays;
   if (arrays.empty()) return {};
-  const bool shared = room_of_all_ && shared_piece() >= kLeastShared;
-  cut(shared ? std::min(kPieceBytes, shared_piece()) : kPieceBytes);
+  std::vector<size_t> bytes;
+  for (const ReducedArray& array : arrays) bytes.push_back(array.bytes);
+  const auto each = static_cast<size_t>(wire_.count());
+  plan_ = plan_exchange(work, bytes, each, units(), room_of_all_ != nullptr);
+  switch (plan_.way) {
+    case ExchangeWay::kNone:
+      return {};
+    case ExchangeWay::kRounds:
+      return sums() ? gather_and_fold() : gather_little();
+    case ExchangeWay::kMemory:
+      return reduce_shared();
+    case ExchangeWay::kMessages:
+      return exchange_messages();
+  }
+  return {};
+}
+
+// Everybody gets all parts of what is little, and adds them up.
+Status Reducer::gather_and_fold() {
+  const size_t n = static_cast<size_t>(wire_.count()), u = units();
   size_t total = 0;
-  for (const Piece& piece : pieces_) total += piece.bytes;
-  if (total == 0) return {};
-  if (total * units() <= kLittleBytes) return sums() ? gather_and_fold() : gather_little();
-  if (shared) return reduce_shared();
-  const size_t each = static_cast<size_t>(wire_.count()), rounds = (pieces_.size() + each - 1) / each;
+  for (const Piece& piece : plan_.pieces) total += piece.bytes;
+  room_.resize(total * u * (n + 1));
+  std::byte* const own = room_.data();
+  std::byte* const all = own + total * u;
+  for (size_t unit = 0; unit < u; ++unit) {
+    std::byte* at = own + unit * total;
+    for (const Piece& piece : plan_.pieces) {
+      gathered(piece, unit, at);
+      at += piece.bytes;
+    }
+  }
+  TENON_TRY(tenon::all_gather(wire_, own, all, total * u));
+  std::vector<const std::byte*> parts;
+  for (size_t replica = 0; replica < n * u; ++replica) parts.push_back(all + replica * total);
+  fold(kind_, dtype_, parts, own, total);
+  const std::byte* at = own;
+  for (size_t i = 0; i < plan_.pieces.size(); ++i) {
+    if (spreads() || is_own(i)) scatter(plan_.pieces[i], at);
+    at += plan_.pieces[i].bytes;
+  }
+  return {};
+}
+
+// Shares, of all arrays, of each process in turn.
+Status Reducer::gather_little() {
+  size_t total = 0;
+  for (size_t i = 0; i < plan_.pieces.size(); ++i)
+    if (is_own(i)) total += plan_.pieces[i].bytes;
+  const size_t n = static_cast<size_t>(wire_.count());
+  room_.resize(total * (n + 1));
+  std::byte* own = room_.data();
+  for (size_t i = 0; i < plan_.pieces.size(); ++i)
+    if (is_own(i)) {
+      gathered(plan_.pieces[i], 0, own);
+      own += plan_.pieces[i].bytes;
+    }
+  TENON_TRY(tenon::all_gather(wire_, room_.data(), own, total));
+  for (size_t rank = 0; rank < n; ++rank)
+    for (size_t i = rank; i < plan_.pieces.size(); i += n) {
+      scatter(plan_.pieces[i], own);
+      own += plan_.pieces[i].bytes;
+    }
+  return {};
+}
+
+// ---- by messages ----
+
+Status Reducer::exchange_messages() {
+  constexpr size_t kAhead = kRoundsAhead;
+  const size_t each = static_cast<size_t>(wire_.count()), rounds = plan_.rounds;
   rounds_.resize(kAhead + 2);
   const auto round = [&](size_t i) -> Round& { return rounds_[i % rounds_.size()]; };
   for (size_t i = 0; i < rounds + kAhead + 1; ++i) {
@@ -148,69 +165,18 @@ Status Reducer::exchange(Work work, ReduceKind kind, DType dtype, std::span<cons
   return {};
 }
 
-// Everybody gets all parts of what is little, and adds them up.
-Status Reducer::gather_and_fold() {
-  const size_t n = static_cast<size_t>(wire_.count()), u = units();
-  size_t total = 0;
-  for (const Piece& piece : pieces_) total += piece.bytes;
-  room_.resize(total * u * (n + 1));
-  std::byte* const own = room_.data();
-  std::byte* const all = own + total * u;
-  for (size_t unit = 0; unit < u; ++unit) {
-    std::byte* at = own + unit * total;
-    for (const Piece& piece : pieces_) {
-      gathered(piece, unit, at);
-      at += piece.bytes;
-    }
-  }
-  TENON_TRY(tenon::all_gather(wire_, own, all, total * u));
-  std::vector<const std::byte*> parts;
-  for (size_t replica = 0; replica < n * u; ++replica) parts.push_back(all + replica * total);
-  fold(kind_, dtype_, parts, own, total);
-  const std::byte* at = own;
-  for (size_t i = 0; i < pieces_.size(); ++i) {
-    if (spreads() || is_own(i)) scatter(pieces_[i], at);
-    at += pieces_[i].bytes;
-  }
-  return {};
-}
-
-// Shares, of all arrays, of each process in turn.
-Status Reducer::gather_little() {
-  size_t total = 0;
-  for (size_t i = 0; i < pieces_.size(); ++i)
-    if (is_own(i)) total += pieces_[i].bytes;
-  const size_t n = static_cast<size_t>(wire_.count());
-  room_.resize(total * (n + 1));
-  std::byte* own = room_.data();
-  for (size_t i = 0; i < pieces_.size(); ++i)
-    if (is_own(i)) {
-      gathered(pieces_[i], 0, own);
-      own += pieces_[i].bytes;
-    }
-  TENON_TRY(tenon::all_gather(wire_, room_.data(), own, total));
-  for (size_t rank = 0; rank < n; ++rank)
-    for (size_t i = rank; i < pieces_.size(); i += n) {
-      scatter(pieces_[i], own);
-      own += pieces_[i].bytes;
-    }
-  return {};
-}
-
-// ---- by messages ----
-
 Status Reducer::begin(Round& round, size_t first_piece) {
   const size_t n = static_cast<size_t>(wire_.count()), u = units(), me = static_cast<size_t>(wire_.rank());
   round.first = first_piece;
-  round.pieces = std::min(n, pieces_.size() - first_piece);
+  round.pieces = std::min(n, plan_.pieces.size() - first_piece);
   round.used = 0;
-  round.room.resize((2 * n * u + n + 1) * (kPieceBytes + 64));
+  round.room.resize((2 * n * u + n + 1) * (kMostPieceBytes + 64));
   round.parts.clear();
   round.coming.clear();
   round.others.clear();
   round.to_scatter.clear();
   for (size_t owner = 0; owner < round.pieces; ++owner) {
-    const Piece& piece = pieces_[first_piece + owner];
+    const Piece& piece = plan_.pieces[first_piece + owner];
     if (owner == me) continue;
     for (size_t unit = 0; sums() && unit < u; ++unit) {
       const std::byte* const part =
@@ -226,7 +192,7 @@ Status Reducer::begin(Round& round, size_t first_piece) {
     if (!is_direct(piece)) round.to_scatter.emplace_back(first_piece + owner, to);
   }
   if (me >= round.pieces) return {};
-  const Piece& own = pieces_[first_piece + me];
+  const Piece& own = plan_.pieces[first_piece + me];
   for (size_t rank = 0; rank < n; ++rank)
     for (size_t unit = 0; unit < u; ++unit) {
       if (rank == me) {
@@ -246,7 +212,7 @@ Status Reducer::begin(Round& round, size_t first_piece) {
 Status Reducer::fold_own(Round& round) {
   const size_t me = static_cast<size_t>(wire_.rank());
   if (me >= round.pieces) return {};
-  const Piece& own = pieces_[round.first + me];
+  const Piece& own = plan_.pieces[round.first + me];
   TENON_TRY(wire_.wait(round.coming));
   std::byte* const to = is_direct(own) ? place(own) : round.take(own.bytes);
   fold(kind_, dtype_, round.parts, to, own.bytes);
@@ -261,7 +227,7 @@ Status Reducer::fold_own(Round& round) {
 
 Status Reducer::end(Round& round) {
   TENON_TRY(wire_.wait(round.others));
-  for (const auto& [piece, from] : round.to_scatter) scatter(pieces_[piece], from);
+  for (const auto& [piece, from] : round.to_scatter) scatter(plan_.pieces[piece], from);
   return {};
 }
 
@@ -295,7 +261,7 @@ Status gather_little(Wire& wire, const void* from, std::byte* out, size_t bytes)
 Status all_gather(Wire& wire, const void* from, void* out, size_t bytes) {
   auto* const to = static_cast<std::byte*>(out);
   if (bytes == 0) return {};
-  if (bytes <= kLittleBytes) return gather_little(wire, from, to, bytes);
+  if (goes_in_rounds(bytes)) return gather_little(wire, from, to, bytes);
   std::vector<Wire::Request> requests;
   for (int k = 1; k < wire.count(); ++k) {
     const int before = (wire.rank() - k + wire.count()) % wire.count(), behind = (wire.rank() + k) % wire.count();

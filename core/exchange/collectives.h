@@ -4,11 +4,11 @@
 
 #include <array>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "exchange/exchange_plan.h"
 #include "exchange/shared_room.h"
 #include "exchange/wire.h"
 #include "tenon/ops.h"
@@ -40,28 +40,22 @@ class Reducer {
   Status all_gather(std::span<const ReducedArray> arrays);
 
  private:
-  enum class Work { kAllReduce, kReduceScatter, kAllGather };
-  struct Span {  // of one array
-    size_t array, offset, bytes;
-  };
-  struct Piece {
-    std::vector<Span> spans;
-    size_t bytes = 0;
-  };
+  using Work = ExchangeWork;
+  using Piece = ExchangePiece;
+  using Span = ExchangePiece::Span;
   struct Round;
   Status exchange(Work work, ReduceKind kind, DType dtype, std::span<const ReducedArray> arrays);
-  bool sums() const { return work_ != Work::kAllGather; }
-  bool spreads() const { return work_ != Work::kReduceScatter; }
+  bool sums() const { return tenon::sums(work_); }
+  bool spreads() const { return tenon::spreads(work_); }
   bool is_own(size_t piece) const;
   size_t share(size_t array) const;
-  void cut(size_t piece_bytes);
-  void cut_into(size_t piece_bytes, const std::function<size_t(size_t array)>& bytes_of);
   const std::byte* source(const Span& span, size_t unit) const;
   std::byte* target(const Span& span) const;
   Status gather_and_fold();
   Status gather_little();
   Status reduce_shared();
-  size_t shared_piece() const;
+  Status exchange_messages();
+  size_t shared_piece() const { return shared_piece_bytes(static_cast<size_t>(wire_.count()), units()); }
   uint64_t number_of(size_t round) const { return shared_rounds_ + round + 1; }
   const Piece* piece_of(int owner, size_t round) const;
   std::byte* shared_part(int owner, size_t round, size_t replica) const;
@@ -82,7 +76,7 @@ class Reducer {
   ReduceKind kind_ = ReduceKind::kSum;
   DType dtype_ = DType::kF32;
   std::span<const ReducedArray> arrays_;
-  std::vector<Piece> pieces_;
+  ExchangePlan plan_;
   std::vector<Round> rounds_;  // their memory is kept
   std::vector<std::byte> room_;
   const std::unique_ptr<SharedRoom> room_of_all_;

@@ -17,14 +17,8 @@ void reach(Mark& mark, uint64_t round) { mark.store(round, std::memory_order_rel
 
 }  // namespace
 
-// A slot has a part of each replica, and the sum.
-size_t Reducer::shared_piece() const {
-  const size_t parts = static_cast<size_t>(wire_.count()) * units() + 1;
-  return SharedRoom::kSlotBytes / parts / 64 * 64;
-}
-
 Status Reducer::reduce_shared() {
-  const size_t each = static_cast<size_t>(wire_.count()), rounds = (pieces_.size() + each - 1) / each;
+  const size_t rounds = plan_.rounds;
   for (size_t i = 0; i < rounds + 2; ++i) {
     TENON_TRY(wire_.tend());
     if (i < rounds) give_parts(i);
@@ -38,7 +32,7 @@ Status Reducer::reduce_shared() {
 // The piece of a round that a process adds up; none for the last ones in the last round.
 const Reducer::Piece* Reducer::piece_of(int owner, size_t round) const {
   const size_t at = round * static_cast<size_t>(wire_.count()) + static_cast<size_t>(owner);
-  return at < pieces_.size() ? &pieces_[at] : nullptr;
+  return at < plan_.pieces.size() ? &plan_.pieces[at] : nullptr;
 }
 
 std::byte* Reducer::shared_part(int owner, size_t round, size_t replica) const {

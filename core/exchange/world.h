@@ -21,6 +21,13 @@
 
 namespace tenon {
 
+// Told, on the thread of exchanges, of each that a step makes. Times are picoseconds of the clock that never goes back.
+class ExchangeWatch {
+ public:
+  virtual ~ExchangeWatch() = default;
+  virtual void exchanged(const std::string& name, uint64_t bytes, uint64_t start_ps, uint64_t end_ps) = 0;
+};
+
 class World {
  public:
   // The job that a launcher started this process for, joined by the first call; nullptr where there is none.
@@ -57,6 +64,10 @@ class World {
   // An error, the same in all processes, where one has another value than process 0: "process 2 on b has the flags ..".
   Status expect_same(std::string_view what, const std::string& value);
 
+  // Borrowed, nullptr: nobody. Set while no exchange of a step is under way.
+  void set_watch(ExchangeWatch* watch) { watch_ = watch; }
+  ExchangeWatch* watch() const { return watch_; }
+
   // Ends this process's part: see leave_processes().
   bool leave(const std::string& error);
 
@@ -91,6 +102,7 @@ class World {
   bool shares_memory_ = false;
   bool all_left_ = false, silent_ = false;  // of end()
   std::atomic<bool> works_alone_ = false;
+  std::atomic<ExchangeWatch*> watch_ = nullptr;
   mutable std::mutex parts_mutex_;
   std::map<uint64_t, const ProcessParts*> parts_;
   uint64_t last_parts_ = 0;

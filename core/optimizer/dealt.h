@@ -1,4 +1,4 @@
-// A variable of which each replica updates a part, and keeps that part of its slots (share/doc/adr/0025-sharded-optimizer-state.md).
+// A variable of which each replica updates a part, and keeps that part of its slots (share/doc/adr/0026-sharded-optimizer-state.md).
 #pragma once
 
 #include <string_view>

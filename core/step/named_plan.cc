@@ -109,7 +109,7 @@ StepPlan plan_of_exchange(const Graph& graph) {
 }
 
 // The part runs behind what `all` has.
-void append(StepPlan& all, StepPlan part) {
+void append_plan(StepPlan& all, StepPlan part) {
   const int steps = static_cast<int>(all.steps.size()), buffers = static_cast<int>(all.buffers.size());
   for (PlannedBuffer& buffer : part.buffers) {
     buffer.first += steps;
@@ -129,7 +129,7 @@ Result<StepPlan> plan_of_parts(const PartedProgram& program) {
     Result<StepPlan> one =
         part.kind == PartKind::kExchange ? plan_of_exchange(part.program.graph) : plan_of(part.program);
     TENON_TRY(one.status());
-    append(all, one.take());
+    append_plan(all, one.take());
   }
   return all;
 }

@@ -2,66 +2,34 @@
 #include <algorithm>
 #include <cstring>
 
-#include "op/op.h"
+#include "step/feed/host_watch.h"
 #include "step/parted_launch.h"
 
 namespace tenon {
 
+using Work = ExchangeGroup::Work;
+
 Status PartedLaunch::lay_out_exchange(Part& part) {
-  const Graph& graph = part.placed.program.graph;
-  std::vector<ValueId> whole(graph.values.size(), kAbsent);  // what the part's values are in the whole
-  for (size_t i = 0; i < part.placed.takes.size(); ++i) whole[graph.inputs[i].value] = part.placed.takes[i];
-  for (size_t r = 0; r < part.placed.gives.size(); ++r) whole[graph.results[r].value] = part.placed.gives[r];
+  TENON_ASSIGN(const std::vector<ExchangeGroup> groups,
+               exchange_groups(part.placed.program.graph, part.placed.takes, part.placed.gives, units_, varying_));
   const auto exchanged = [&](ValueId v) {
-    const int at = place_of(whole[v]);
+    const int at = place_of(v);
     places_[at].exchanged = true;
     return at;
   };
-  for (const Node& node : graph.nodes) {
-    Together& together = together_for(part, like(node, graph, whole[node.operands[0]]));
-    for (size_t k = 0; k < node.operands.size(); ++k) {
-      if (whole[node.results[k]] == kAbsent) continue;  // nobody reads it
-      if (graph.type(node.operands[k]).dtype != together.dtype)
-        return invalid(describe(node), " has operands of several dtypes, expected one between processes");
-      together.from.push_back(exchanged(node.operands[k]));
-      together.to.push_back(exchanged(node.results[k]));
-    }
+  for (const ExchangeGroup& group : groups) {
+    Together& together = part.together.emplace_back(group);
+    for (const ValueId v : group.from) together.from.push_back(exchanged(v));
+    for (const ValueId v : group.to) together.to.push_back(exchanged(v));
   }
   return {};
 }
 
-// What a node of the part does; `first` is its first operand, in the whole.
-PartedLaunch::Together PartedLaunch::like(const Node& node, const Graph& part, ValueId first) const {
-  const AttrReader attrs(node.attrs);
-  Together out;
-  out.dtype = part.type(node.operands[0]).dtype;
-  if (node.op == "all_reduce") {
-    out.kind = static_cast<ReduceKind>(attrs.enumerator("kind"));
-    return out;
-  }
-  out.axis = static_cast<int>(attrs.i64("axis"));
-  const bool rows = out.axis == 0 && (units_ == 1 || varying_[first]);  // each unit's own lie one behind the other
-  out.work = node.op == "reduce_scatter" ? Together::Work::kDeal
-             : rows                      ? Together::Work::kJoin
-                                         : Together::Work::kGather;
-  return out;
-}
-
-// That of the same work which is there, or a new one.
-PartedLaunch::Together& PartedLaunch::together_for(Part& part, const Together& like) {
-  for (Together& t : part.together)
-    if (t.work == like.work && t.kind == like.kind && t.dtype == like.dtype && t.axis == like.axis) return t;
-  return part.together.emplace_back(like);
-}
-
 void PartedLaunch::find_awaited() {
-  std::vector<int> maker(places_.size(), -1);
-  for (size_t p = 0; p < parts_.size(); ++p)
-    for (const Together& together : parts_[p].together)
-      for (const int at : together.to) maker[static_cast<size_t>(at)] = static_cast<int>(p);
-  for (Part& part : parts_)
-    for (const ValueId v : part.placed.takes)
-      if (const int at = place_[v]; at >= 0) part.awaits = std::max(part.awaits, maker[static_cast<size_t>(at)]);
+  std::vector<TakenAndGiven> parts;
+  for (const Part& part : parts_) parts.push_back({part.placed.kind, &part.placed.takes, &part.placed.gives});
+  const std::vector<int> awaited = awaited_exchanges(parts);
+  for (size_t p = 0; p < parts_.size(); ++p) parts_[p].awaits = awaited[p];
 }
 
 // Places whose memory exchanges read or write. It is used again by such as come once all who need what lies there are through.
@@ -107,6 +75,13 @@ Status PartedLaunch::allocate_exchanged() {
   return {};
 }
 
+uint64_t PartedLaunch::bytes_of(const Part& exchange) {
+  uint64_t bytes = 0;
+  for (const Together& together : exchange.together)
+    for (const ReducedArray& array : together.arrays) bytes += array.bytes;
+  return bytes;
+}
+
 // The values are laid out as they lie in memory that processes see.
 Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
   const auto memory = [&](int at) {
@@ -124,7 +99,7 @@ Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
       if (!place.device->is_shared())
         TENON_TRY(queue.read(*place.device, from, place.bytes * (place.split ? units_ : 1)));
       ReducedArray& array = together.arrays[k];
-      const bool one = together.work == Together::Work::kJoin;
+      const bool one = together.does.work == Work::kJoin;
       array.from.resize(one ? 1 : units_);
       for (size_t u = 0; u < array.from.size(); ++u) array.from[u] = from + (place.split ? u * place.bytes : 0);
       array.to = memory(together.to[k]);
@@ -132,8 +107,11 @@ Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
     }
   }
   TENON_ASSIGN(World* const world, World::join());
-  part.ticket = world->post([this, &part](Wire& wire, Reducer& reducer) -> Status {
+  part.ticket = world->post([this, &part, world](Wire& wire, Reducer& reducer) -> Status {
+    const uint64_t start = steady_ps();
     for (const Together& together : part.together) TENON_TRY(exchange(wire, reducer, together));
+    if (ExchangeWatch* const watch = world->watch())
+      watch->exchanged(part.placed.program.graph.nodes[0].name, bytes_of(part), start, steady_ps());
     return {};
   });
   begun_ = static_cast<int>(&part - parts_.data());
@@ -141,14 +119,14 @@ Status PartedLaunch::begin_exchange(Queue& queue, Part& part) {
 }
 
 Status PartedLaunch::exchange(Wire& wire, Reducer& reducer, const Together& together) {
-  switch (together.work) {
-    case Together::Work::kReduce:
-      return reducer.all_reduce(together.kind, together.dtype, together.arrays);
-    case Together::Work::kDeal:
-      return reducer.reduce_scatter(ReduceKind::kSum, together.dtype, together.arrays);
-    case Together::Work::kJoin:
+  switch (together.does.work) {
+    case Work::kReduce:
+      return reducer.all_reduce(together.does.kind, together.does.dtype, together.arrays);
+    case Work::kDeal:
+      return reducer.reduce_scatter(ReduceKind::kSum, together.does.dtype, together.arrays);
+    case Work::kJoin:
       return reducer.all_gather(together.arrays);
-    case Together::Work::kGather:
+    case Work::kGather:
       break;
   }
   return gather_parts(wire, together);
@@ -165,7 +143,7 @@ Status PartedLaunch::gather_parts(Wire& wire, const Together& together) {
     TENON_TRY(all_gather(wire, own, gathered_.data(), bytes * units_));
     const Shape& shape = places_[together.from[k]].shape;
     size_t before = 1;
-    for (int i = 0; i < together.axis; ++i) before *= static_cast<size_t>(shape[i]);
+    for (int i = 0; i < together.does.axis; ++i) before *= static_cast<size_t>(shape[i]);
     const size_t run = bytes / std::max<size_t>(before, 1), replicas = units_ * processes;
     for (size_t b = 0; b < before; ++b)
       for (size_t r = 0; r < replicas; ++r)

@@ -9,6 +9,7 @@
 
 #include "compile/parted_program.h"
 #include "exchange/world.h"
+#include "step/exchange_groups.h"
 
 namespace tenon {
 
@@ -40,12 +41,9 @@ class PartedLaunch {
     std::shared_ptr<const Buffer> device = {};  // null: not there; or it is a state or a feed, which is borrowed
     std::vector<Buffer> host = {};  // none; one a unit, or one for all
   };
-  // What processes do together: arrays of one kind and dtype, by their places.
+  // What processes do together: a group of arrays, by their places.
   struct Together {
-    enum class Work { kReduce, kDeal, kJoin, kGather } work = Work::kReduce;  // kJoin: gathers rows
-    ReduceKind kind = ReduceKind::kSum;
-    DType dtype = DType::kF32;
-    int axis = 0;  // of gathering
+    ExchangeGroup does;
     std::vector<int> from = {}, to = {};
     std::vector<ReducedArray> arrays = {};
   };
@@ -92,11 +90,10 @@ class PartedLaunch {
   Status iterate(Queue& queue, uint32_t i);
   Status run_part(Queue& queue, Part& part);
   Status lay_out_exchange(Part& part);
-  Together like(const Node& node, const Graph& part, ValueId first) const;
-  static Together& together_for(Part& part, const Together& like);
   void find_awaited();
   Status allocate_exchanged();
   Status begin_exchange(Queue& queue, Part& part);
+  static uint64_t bytes_of(const Part& exchange);
   Status await(Queue& queue, int part);
   Status exchange(Wire& wire, Reducer& reducer, const Together& together);
   Status gather_parts(Wire& wire, const Together& together);

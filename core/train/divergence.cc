@@ -5,9 +5,13 @@
 // newest first, on witnesses: other batches, on which first values give a finite loss. One that gives no finite loss, or an
 // absurd one, on all of them has diverged and is set aside. Where that would leave none, only those go whose weights are
 // absurd by themselves, whatever the data: training does not start anew on the word of the data alone.
+// Several processes judge together: each does its share of the witnesses' steps, the first one says what was interrupted and renames.
 #include <cmath>
 
+#include "base/process/job.h"
+#include "exchange/world.h"
 #include "tenon/checkpoint.h"
+#include "tenon/processes.h"
 #include "train/estimator_impl.h"
 
 namespace tenon {
@@ -76,9 +80,10 @@ class Estimator::Divergence {
       : m_(m), function_(function), data_(data), failed_(failed) {}
 
   // The feature that made the batch fail because it is no finite number; "" when all are.
-  std::string bad_feature() {
-    if (const Status read = read_failed(); !read.ok() || std::isfinite(farthest_.value)) return {};
-    return cat("; ", farthest_.text);
+  Result<std::string> bad_feature() {
+    if (!read_failed().ok()) farthest_ = {};
+    TENON_TRY(find_farthest_of_all());
+    return std::isfinite(farthest_.value) ? std::string() : cat("; ", farthest_.text);
   }
 
   Result<std::string> judge(CheckpointManager& manager) {
@@ -109,6 +114,25 @@ class Estimator::Divergence {
     return feed.status();
   }
 
+  // Each process has seen its rows of the batch.
+  Status find_farthest_of_all() {
+    World* const world = World::joined();
+    if (!world) return {};
+    std::vector<double> values(static_cast<size_t>(world->count()));
+    TENON_TRY(world->gather(&farthest_.value, values.data(), sizeof farthest_.value));
+    TENON_ASSIGN(std::vector<std::string> texts, gather_from_processes(farthest_.text));
+    farthest_ = {};
+    for (size_t r = 0; r < values.size() && std::isfinite(farthest_.value); ++r)
+      if (!std::isfinite(values[r]) || std::fabs(values[r]) > std::fabs(farthest_.value)) farthest_ = {values[r], texts[r]};
+    return {};
+  }
+
+  Status interruption() const {
+    const Status own = m_.interruption();
+    if (!as_first_says(!own.ok())) return {};
+    return own.ok() ? Status(Code::kUnavailable, "process 0 was interrupted") : own;
+  }
+
   // The loss of one step on the batch at `at` from a checkpoint's states, or from first values.
   Result<float> first_loss(const PipelineState& at, const TensorFile* checkpoint) {
     VariableStore trial(m_.device, m_.queue, m_.config.seed);
@@ -128,7 +152,7 @@ class Estimator::Divergence {
     const auto failed = failed_ ? std::optional(failed_->samples) : std::nullopt;
     for (const uint64_t place : places_of_witnesses(at.samples, failed, static_cast<uint64_t>(data_.batch_size))) {
       if (witnesses_.size() == kWitnesses) break;
-      TENON_TRY(m_.interruption());
+      TENON_TRY(interruption());
       const PipelineState from{place, at.fingerprint, at.data};
       const Result<float> loss = first_loss(from, nullptr);
       if (loss.ok() && std::isfinite(*loss)) witnesses_.push_back({from, *loss});
@@ -153,7 +177,7 @@ class Estimator::Divergence {
     const Result<TensorFile> checkpoint = TensorFile::open(prefix);
     if (!checkpoint.ok()) return checkpoint.status();
     for (const Witness& witness : witnesses_) {
-      TENON_TRY(m_.interruption());
+      TENON_TRY(interruption());
       TENON_ASSIGN(const float loss, first_loss(witness.at, &*checkpoint));
       if (!is_absurd(loss, witness.reference)) return false;
     }
@@ -163,7 +187,7 @@ class Estimator::Divergence {
   Result<std::vector<std::string>> diverged(const std::vector<std::string>& prefixes) {
     std::vector<std::string> bad;
     for (const std::string& prefix : prefixes) {
-      TENON_TRY(m_.interruption());
+      TENON_TRY(interruption());
       const Result<bool> found = has_diverged(prefix);
       if (!found.ok()) continue;
       if (!*found) break;
@@ -204,7 +228,11 @@ class Estimator::Divergence {
             join(base_names(prefixes)), " for training to start anew");
     }
     std::erase_if(prefixes, [&](const std::string& p) { return std::find(bad.begin(), bad.end(), p) != bad.end(); });
-    TENON_ASSIGN(const std::vector<std::string> now, manager.set_aside(bad));
+    std::vector<std::string> now;
+    TENON_TRY(as_first_does([&]() -> Status {
+      TENON_ASSIGN(now, manager.set_aside(bad));
+      return {};
+    }));
     return cat("; ", join(base_names(bad)), " had diverged, now called ", join(now), goes_on(prefixes, false));
   }
 
@@ -219,7 +247,9 @@ class Estimator::Divergence {
 std::string Estimator::Impl::judge(TracedFunction& function, const StepInput& data, CheckpointManager* manager,
                                    std::optional<PipelineState> failed, const std::string& variable) {
   Divergence judgement(*this, function, data, failed);
-  std::string out = judgement.bad_feature();
+  const Result<std::string> feature = judgement.bad_feature();
+  if (!feature.ok()) return cat("; ", feature.status().message());
+  std::string out = *feature;
   if (out.empty() && !variable.empty()) out = cat("; variable '", variable, "' holds nan or infinity behind it");
   if (!manager) return out;
   const Result<std::string> more = judgement.judge(*manager);

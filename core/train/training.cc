@@ -341,8 +341,6 @@ class Estimator::Training {
     if (!m_.collect(background_, &finite).ok()) m_.log("The last checkpoint was not saved.");
     m_.discard();
     function_->close();
-    if (World::joined())
-      return why;  // which batch it was, and which checkpoints are sound, one process alone would find
     return Status(why.code(), cat(why.message(), m_.judge(*function_, *input_, manager_ ? &*manager_ : nullptr, failed,
                                                           variable.ok() ? *variable : "")));
   }

@@ -39,7 +39,7 @@ _tenon() {
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --tpu ]]; then
     words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs || $previous == --cluster ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then

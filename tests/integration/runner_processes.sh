@@ -118,6 +118,61 @@ expected=$four
 same_bits 1 4 fashion "${data[@]}" --train_steps 6 --noevaluate --model_dir "$work/alone"
 [ -n "$two" ] || complain "no hash of two processes"
 
+# Profiles: a file of each process, named so, where exchanges lie beside what is computed meanwhile.
+together 2 train mlp --hidden 2048,2048,2048,2048 --synthetic --train_batch_size 128 --train_steps 8 --noevaluate --threads 1 --device cpu \
+  --profile "$work/profile" --json >"$work/out" 2>"$work/err" || complain "profile: $(cat "$work/err")"
+[ "$(grep -c '"event": "profile"' "$work/out")" = 1 ] || complain "expected one line of a profile: $(cat "$work/out")"
+[ "$(find "$work/profile/plugins/profile" -mindepth 1 -maxdepth 1 | wc -l)" = 1 ] || complain "expected one run: $(ls -R "$work/profile")"
+for rank in 0 1; do
+  for kind in xplane.pb trace.json.gz; do
+    ls "$work/profile/plugins/profile"/*/rank_${rank}_*."$kind" >/dev/null 2>&1 || complain "no $kind of process $rank: $(ls -R "$work/profile")"
+  done
+  found=$(gzip -dc "$work/profile/plugins/profile"/*/rank_${rank}_*.trace.json.gz | perl -MJSON::PP -e '
+    my (%lines, @exchanges, @ops, $process);
+    local $/;
+    for my $e (@{decode_json(<STDIN>)->{traceEvents}}) {
+      $lines{$e->{tid}} = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "thread_name";
+      $process = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "process_name";
+      next if $e->{ph} ne "X" || $e->{pid} != 1;
+      push @exchanges, $e if $lines{$e->{tid}} =~ /^Exchanges/;
+      push @ops, $e if $lines{$e->{tid}} eq "XLA Ops";
+    }
+    my $beside = grep { my $x = $_; grep { $_->{ts} < $x->{ts} + $x->{dur} && $x->{ts} < $_->{ts} + $_->{dur} } @ops } @exchanges;
+    print $process, ": ", scalar(@exchanges) > 0 ? "exchanges" : "none", $beside > 0 ? " beside ops" : " alone"')
+  [ "$found" = "rank $rank ($(hostname)): /host:CPU: exchanges beside ops" ] || complain "the trace of process $rank shows: $found"
+done
+
+# A loss that is not finite: what one process with as many units says of data and checkpoints, and the same files.
+alike() { # MODEL ARGS..: a training that fails
+  local line
+  rm -rf "$work/alone" "$work/shared"
+  "$tenon" train "$@" --noevaluate --threads 1 --device cpu:units=2 --model_dir "$work/alone" >"$work/out" 2>"$work/err" &&
+    complain "$*: expected a failure"
+  line=$(sed "s#$work/alone#DIR#" "$work/err")
+  together 2 train "$@" --noevaluate --threads 1 --device cpu --model_dir "$work/shared" >"$work/out" 2>"$work/err" &&
+    complain "$*: expected a failure of two processes"
+  [ "$(sed "s#$work/shared#DIR#" "$work/err")" = "$line" ] || complain "expected '$line', found '$(cat "$work/err")'"
+  diff -r -I "^last_preserved_timestamp\|^# crc32c" "$work/alone" "$work/shared" >"$work/out" || complain "files of two processes differ: $(cat "$work/out")"
+}
+alike mlp --hidden 32 --synthetic --train_batch_size 16 --train_steps 40 --save_checkpoints_steps 2 --optimizer sgd --learning_rate 1e4
+ls "$work/shared" | grep -q '^diverged' || complain "nothing was set aside: $(ls "$work/shared")"
+# Of the records of a table, one has a number that is none.
+perl -e 'srand(1); print "a,b,y\n"; for (0 .. 199) { my ($a, $b) = (rand() - 0.5, rand() - 0.5); print "$a,$b,", $a + $b > 0 ? 1 : 0, "\n" }' >"$work/t.csv"
+expect 0 '' "$tenon" convert table --input "$work/t.csv" --label y --validation "$work/t.csv" --output "$work/table" --json
+perl -e '
+  my @table = map { my $c = $_; $c = $c & 1 ? ($c >> 1) ^ 0x82f63b78 : $c >> 1 for 1 .. 8; $c } 0 .. 255;
+  sub masked { my $c = 0xffffffff; $c = $table[($c ^ ord) & 255] ^ ($c >> 8) for split //, $_[0];
+    $c ^= 0xffffffff; ((($c >> 15) | ($c << 17)) + 0xa282ead8) & 0xffffffff }
+  local $/; open my $in, "<:raw", $ARGV[0]; my $all = <$in>; my $out = "";
+  for (my ($at, $n) = (0, 0); $at < length $all; ++$n) {
+    my $size = unpack "V", substr $all, $at, 4; my $record = substr $all, $at + 12, $size;
+    substr($record, index($record, "\x0a\x08", index($record, "numbers")) + 2, 4) = pack "f", "nan" if $n == 70;
+    $out .= substr($all, $at, 12) . $record . pack "V", masked($record); $at += 16 + $size;
+  }
+  open my $to, ">:raw", $ARGV[0]; print $to $out' "$work/table/train-00000-of-00001"
+alike table --data_dir "$work/table" --train_batch_size 8 --train_steps 60 --save_checkpoints_steps 4
+grep -q "feature 'numbers' is -*nan in .*; training goes on from" "$work/err" || complain "the feature is not named: $(cat "$work/err")"
+
 # Mistakes: one line, from process 0.
 refused() { # CODE PATTERN COMMAND..
   local code=$1 pattern=$2

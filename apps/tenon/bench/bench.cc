@@ -19,6 +19,7 @@
 #include "command.h"
 #include "models/models.h"
 #include "profile.h"
+#include "tenon/processes.h"
 #include "tenon/step_runner.h"
 #include "tenon/threads.h"
 
@@ -88,6 +89,11 @@ std::string list_of_cases() {
   return out;
 }
 
+// What hangs on the clock, the first process decides for all.
+int64_t as_first_has(int64_t value) {
+  return process_count() == 1 ? value : std::stoll(gather_from_processes(std::to_string(value)).take()[0]);
+}
+
 class Bench {
  public:
   Bench(const models::BenchCase& c, const Flags& flags) : case_(c), flags_(flags) {}
@@ -116,7 +122,7 @@ class Bench {
   // Profiles a tenth of a second, two calls at least.
   void profile(StepRunner& runner) {
     const double call_ms = ms_.front() * case_.steps_per_call;
-    const int calls = static_cast<int>(std::clamp(100 / call_ms, 2.0, 1000.0));
+    const auto calls = static_cast<int>(as_first_has(static_cast<int64_t>(std::clamp(100 / call_ms, 2.0, 1000.0))));
     const StepProfile found = runner.profile(calls, case_.steps_per_call).take();
     print_profile(found, measure_limits(process_threads()), flags_.text("profile_by") == "node",
                   flags_.boolean("json"));
@@ -129,14 +135,14 @@ class Bench {
     const auto begun = Clock::now();  // the second call: caches are warm
     runner.run(case_.steps_per_call).take();
     const double fitting = std::clamp(0.25 / std::max(seconds_since(begun), 1e-9), 1.0, 1e6);
-    return static_cast<int64_t>(fitting) * call;
+    return as_first_has(static_cast<int64_t>(fitting)) * call;
   }
 
   void measure(StepRunner& runner) {
     steps_ = steps_a_round(runner);
     const auto begun = Clock::now();
     for (int64_t r = 0; r < flags_.integer("rounds"); ++r) {
-      if (r >= 3 && seconds_since(begun) > flags_.number("max_seconds")) break;
+      if (r >= 3 && as_first_has(seconds_since(begun) > flags_.number("max_seconds"))) break;
       const auto round = Clock::now();
       for (int64_t done = 0; done < steps_; done += case_.steps_per_call)
         loss_ = runner.run(case_.steps_per_call).take();

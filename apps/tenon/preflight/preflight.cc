@@ -1,4 +1,5 @@
 // tenon preflight MODEL --tpu v3-8: whether a machine that is not here takes a model, and what a step would take there.
+// With --cluster FILE: what it would take in many processes (preflight_cluster.cc).
 #include "preflight/preflight_parts.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ constexpr const char* kEmulator = "tpu-emulator";
 void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"seed", "verbose"});
   flags.text("tpu", "", "the machine, as v3-8");
+  flags.text("cluster", "", "in the place of --tpu: a JSON file of hosts, their network and a measured step; the step in 1, 2, 4, .. processes");
   flags.integer("top", 10, "rows of the tables of kernels and allocations", 0, 1e6);
   flags.number("price_per_hour", 0, "of the whole machine, for the cost of the run");
   flags.text("sweep", "", "a table over batch sizes: batch=256,512 or batch=256..4096, which doubles");
@@ -82,6 +84,7 @@ int run_one(const Flags& flags, const ModelRun& model, const Preflighter& machin
 }
 
 int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
+  if (flags.given("cluster")) return run_cluster(flags, words);
   if (!flags.text("sweep").empty() && !flags.text("jobs").empty())
     throw UsageError{"--sweep and --jobs exclude each other"};
   for (const char* table : {"sweep", "jobs"})
@@ -141,8 +144,8 @@ void for_each_core(size_t n, const std::function<void(size_t i)>& fn) {
 
 const Command kPreflight{
     .name = "preflight",
-    .arguments = "MODEL --tpu v3-8 [--sweep batch=256..4096 | --jobs FILE.csv] [FLAGS]",
-    .summary = "Says whether a machine takes a model, and predicts memory, time and cost there",
+    .arguments = "MODEL --tpu v3-8|--cluster FILE [--sweep batch=256..4096 | --jobs FILE.csv] [FLAGS]",
+    .summary = "Says whether a machine takes a model, and predicts memory, time and cost there, or a step of many processes",
     .declare = declare_preflight,
     .run = run_preflight,
     .details = list_of_models,

@@ -1,4 +1,4 @@
-// The parts of `tenon preflight`: one model, a sweep over batch sizes, a file of jobs.
+// The parts of `tenon preflight`: one model, a sweep over batch sizes, a file of jobs, a cluster.
 #pragma once
 
 #include <functional>
@@ -38,6 +38,8 @@ std::string cost_text(double cost);
 // Each returns the exit code: 0 when the machine takes the model, or one of the batch sizes, or all rows were answered.
 int run_sweep(const Flags& flags, const ModelRun& model, const Preflighter& machine, const PlannedRun& run);
 int run_jobs(const Flags& flags, const ModelRun& model, const Preflighter& machine);
+// --cluster FILE: a step in many processes.
+int run_cluster(const Flags& flags, const std::vector<std::string>& words);
 
 // "batch=256,512" or "batch=256..4096", which doubles. Throws UsageError.
 std::vector<int64_t> sweep_sizes(const std::string& text);

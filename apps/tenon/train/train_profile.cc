@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "output.h"
+#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -66,7 +67,8 @@ void TrainProfile::print(bool json) const {
                           .add("device", w.device)
                           .add("times", std::string(w.predicted ? "predicted" : "measured"))
                           .str());
-  print_line(format("profile of %s: %s (%s)", counted(w.steps, "step").c_str(), w.xplane.c_str(),
+  print_line(format("profile of %s: %s%s (%s)", counted(w.steps, "step").c_str(), w.xplane.c_str(),
+                    process_count() > 1 ? ", those of other processes beside it" : "",
                     w.predicted ? ("times predicted for " + w.device + ", none measured").c_str()
                                 : ("times measured on " + w.device).c_str()));
 }

@@ -22,7 +22,7 @@ struct ProfileOptions {
 };
 
 struct WrittenProfile {
-  std::string xplane, chrome_trace;  // paths; empty: nothing was written
+  std::string xplane, chrome_trace;  // paths, of several processes this one's; empty: nothing was written
   std::string device;                // "tpu-emulator:v3-8"
   bool predicted = false;            // all times are what the device predicts; nothing in them was measured
   int64_t steps = 0;                 // that are in it

@@ -91,6 +91,7 @@ class Maker {
  private:
   ProfilePlane plane(const std::string& name) const {
     ProfilePlane out{.name = name, .title = predicted_ ? name + " (predicted)" : name};
+    if (!source_.process.empty()) out.title = cat(source_.process, ": ", out.title);
     out.stats.emplace_back("times", std::string(predicted_ ? "predicted" : "measured"));
     out.stats.emplace_back("tenon_device", source_.device);
     return out;
@@ -286,7 +287,17 @@ class Maker {
       }
     }
     to.lines.push_back(std::move(infeed));
-    if (!predicted_) to.lines.push_back(std::move(calls));
+    if (predicted_) return;
+    to.lines.push_back(std::move(calls));
+    if (!source_.process.empty()) to.lines.push_back(exchanges(to));
+  }
+
+  // Beside the ops that go on meanwhile.
+  ProfileLine exchanges(ProfilePlane& to) const {
+    ProfileLine line{"Exchanges between processes", {}};
+    for (const ExchangeRecord& e : recorder_.exchanges())
+      line.events.push_back({to.kind(cat(e.name, " (exchange)")), host_time(e.start_ps), e.end_ps - e.start_ps, {{"bytes", e.bytes}}});
+    return line;
   }
 
   void add_predicted_infeed(ProfilePlane& to, ProfileLine& line) const {

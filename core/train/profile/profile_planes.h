@@ -29,6 +29,7 @@ struct ProfileSource {
   std::map<std::string, ProfileOp, std::less<>> ops;  // by the names of nodes
   std::optional<PredictedStep> forecast;              // of a device that predicts
   std::string host;
+  std::string process;  // "rank 1 (node3)" of several; else empty
   int64_t first_step = 1, steps = 0;  // that were recorded
   uint64_t begin_unix_ns = 0;         // when recording began; and by steady_ps():
   uint64_t begin_ps = 0, end_ps = 0;

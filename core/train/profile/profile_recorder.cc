@@ -21,6 +21,10 @@ void ProfileRecorder::called(uint64_t start_ps, uint64_t end_ps) {
   host_.push_back({step_ + 1, -1, start_ps, end_ps});  // how many steps it did is not known yet
 }
 
+void ProfileRecorder::exchanged(const std::string& name, uint64_t bytes, uint64_t start_ps, uint64_t end_ps) {
+  if (exchanges_.size() < kMaxKernels) exchanges_.push_back({name, bytes, start_ps, end_ps});
+}
+
 void ProfileRecorder::done(int64_t step) {
   if (!host_.empty() && host_.back().steps < 0) host_.back().steps = step - step_;
   step_ = step;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/device.h"
+#include "exchange/world.h"
 #include "train/training_site.h"
 
 namespace tenon {
@@ -23,7 +24,12 @@ struct HostRecord {
   uint64_t start_ps, end_ps;
 };
 
-class ProfileRecorder : public TraceSink, public HostWatch {
+struct ExchangeRecord {
+  std::string name;
+  uint64_t bytes, start_ps, end_ps;
+};
+
+class ProfileRecorder : public TraceSink, public HostWatch, public ExchangeWatch {
  public:
   // A profile of more is of no use to any viewer: what comes later is counted only.
   static constexpr size_t kMaxKernels = 1'000'000;
@@ -31,12 +37,14 @@ class ProfileRecorder : public TraceSink, public HostWatch {
   void emit(const TraceEvent& event) override;
   void waited(uint64_t i, uint64_t start_ps, uint64_t end_ps) override;
   void called(uint64_t start_ps, uint64_t end_ps) override;
+  void exchanged(const std::string& name, uint64_t bytes, uint64_t start_ps, uint64_t end_ps) override;
   // `step` steps have been done, those of the last call among them.
   void done(int64_t step);
 
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<KernelRecord>& kernels() const { return kernels_; }
   const std::vector<HostRecord>& host() const { return host_; }
+  const std::vector<ExchangeRecord>& exchanges() const { return exchanges_; }
   uint64_t left_out() const { return left_out_; }
 
  private:
@@ -44,6 +52,7 @@ class ProfileRecorder : public TraceSink, public HostWatch {
   std::unordered_map<std::string, uint32_t> index_;
   std::vector<KernelRecord> kernels_;
   std::vector<HostRecord> host_;
+  std::vector<ExchangeRecord> exchanges_;
   uint64_t left_out_ = 0;
   int64_t step_ = 0;
 };

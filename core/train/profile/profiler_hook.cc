@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -7,6 +8,7 @@
 #include "backend/forecast.h"
 #include "base/file/file.h"
 #include "base/text.h"
+#include "compile/parted_program.h"
 #include "step/program_plan.h"
 #include "tenon/profiler.h"
 #include "train/profile/profile_planes.h"
@@ -32,12 +34,12 @@ std::string time_of_day() {
   return text;
 }
 
-// A directory that this host has not written to yet.
-std::string fresh_run(const std::string& runs, const std::string& host) {
+// A directory that no file of that name is in yet.
+std::string fresh_run(const std::string& runs, const std::string& name) {
   const std::string run = cat(runs, "/", time_of_day());
   std::string out = run;
   std::error_code ignored;
-  for (int n = 2; std::filesystem::exists(cat(out, "/", host, ".xplane.pb"), ignored); ++n) out = cat(run, "_", n);
+  for (int n = 2; std::filesystem::exists(cat(out, "/", name, ".xplane.pb"), ignored); ++n) out = cat(run, "_", n);
   return out;
 }
 
@@ -82,14 +84,25 @@ struct ProfilerHook::Impl {
     source.facts = device->facts();
     source.ops = profile_ops(site->program.graph);
     source.host = host_name();
+    if (const World* const world = World::joined()) source.process = cat("rank ", world->rank(), " (", source.host, ")");
     if (!is_predicted(source) || !offers_forecast(*device)) return {};
     TENON_ASSIGN(source.forecast, predicted_step(site->program));
     return {};
   }
 
+  // Whether it is ok in all processes; the status is of one that is not.
+  Status in_all(const Status& own) const {
+    World* const world = World::joined();
+    if (!world) return own;
+    TENON_ASSIGN(const int64_t failed, world->largest(own.ok() ? 0 : 1));
+    return own.ok() && failed ? Status(Code::kUnavailable, "profile: another process cannot be traced") : own;
+  }
+
   void start() {
     if (tracing || over || seen + 1 < options.first_step) return;
-    status = device->begin_trace(recorder);
+    const Status own = device->begin_trace(recorder);
+    status = in_all(own);
+    if (own.ok() && !status.ok()) (void)device->end_trace().ok();
     tracing = status.ok();
     over = !tracing;
     if (!tracing) return;
@@ -98,6 +111,7 @@ struct ProfilerHook::Impl {
     source.begin_unix_ns = unix_ns();
     source.begin_ps = steady_ps();
     site->watch = &recorder;
+    if (World* const world = World::joined()) world->set_watch(&recorder);
   }
 
   void stop() {
@@ -105,6 +119,7 @@ struct ProfilerHook::Impl {
     tracing = false;
     over = true;
     if (site) site->watch = nullptr;
+    if (World* const world = World::joined()) world->set_watch(nullptr);
     status = device->end_trace();
   }
 
@@ -119,13 +134,24 @@ struct ProfilerHook::Impl {
     stop();
     source.steps = traced;
     source.end_ps = steady_ps();
-    if (status.ok()) status = write();
+    const Result<std::string> run = common_run();
+    if (status.ok()) status = run.ok() ? write(*run) : run.status();
   }
 
-  Status write() {
+  // Of a process: each writes files of its own.
+  std::string file_name() const {
+    return World::joined() ? cat("rank_", World::joined()->rank(), "_", source.host) : source.host;
+  }
+  // The directory that all processes write to; the first one has chosen it.
+  Result<std::string> common_run() const {
+    const std::string own = fresh_run(runs(), file_name());
+    return World::joined() ? World::joined()->first_tells(own) : Result<std::string>(own);
+  }
+
+  Status write(const std::string& run) {
     if (recorder.kernels().empty())
       return invalid("profile: ", source.device, " reported no kernel while it was traced");
-    const std::string run = fresh_run(runs(), source.host), file = cat(run, "/", source.host);
+    const std::string file = cat(run, "/", file_name());
     TENON_TRY(make_directories(run));
     const ProfileSpace space = make_profile(recorder, source);
     TENON_TRY(write_chrome_trace(space, file + ".trace.json.gz"));
@@ -157,7 +183,9 @@ Status ProfilerHook::attach(TrainingSite& site) {
   TENON_TRY(m.check());
   if (!site.traced)
     return invalid("profile: RunConfig.trace is false, expected true: the device's program has to be compiled for it");
-  if (site.program.parted) return invalid("profile: the step runs in parts, with soft placement or several processes, which are not traced");
+  const auto on_host = [](const PlacedPart& part) { return part.kind == PartKind::kHost; };
+  if (const PartedProgram* const parted = site.program.parted.get(); parted && std::any_of(parted->parts.begin(), parted->parts.end(), on_host))
+    return invalid("profile: the step runs in parts on two devices (soft placement), which are not traced");
   const Status status = m.try_device();
   if (!status.ok()) return Status(status.code(), cat("profile: ", status.message()));
   return m.describe();
