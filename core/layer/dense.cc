@@ -70,9 +70,8 @@ Tensor spatial_dropout2d(Tensor x, const SpatialDropoutOptions& o) {
 
 Tensor embedding(Tensor indices, const EmbeddingOptions& o) {
   const LayerScope scope(indices, "embedding", o.name);
-  const bool wide = indices.dtype() == DType::kF32 || indices.dtype() == DType::kF64;  // 16 bits have few whole numbers
-  scope.expect(wide || is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32, i64 or f32");
-  if (wide) indices = cast(indices, DType::kI32);
+  indices = as_indices(indices);
+  scope.expect(is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32, i64 or f32");
   scope.expect_size("input_dim", o.input_dim);
   scope.expect_size("output_dim", o.output_dim);
   const Shape shape{o.input_dim, o.output_dim};

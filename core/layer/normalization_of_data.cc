@@ -68,7 +68,8 @@ void Normalization::take(const DataMoments& moments) {
 Tensor category_encoding(Tensor indices, const CategoryEncodingOptions& o) {
   const LayerScope scope(indices, "category_encoding", o.name);
   scope.expect_value_of("output_mode", o.output_mode, OutputMode::kCount);
-  scope.expect(is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32 or i64");
+  indices = as_indices(indices);
+  scope.expect(is_integer(indices.dtype()), "indices are ", indices.type().str(), ", expected i32, i64 or f32");
   scope.expect(o.num_tokens >= 1 && o.num_tokens <= INT32_MAX, "num_tokens is ", o.num_tokens, ", expected 1 or more");
   scope.expect(indices.rank() >= 1 && indices.elements() > 0, "indices are ", indices.type().str(),
                ", expected rank 1 or more");

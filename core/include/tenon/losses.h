@@ -48,7 +48,7 @@ struct LossOptions {
 
 // y_true[B.., V] one-hot or soft labels, y_pred[B.., V].
 Tensor categorical_crossentropy(Tensor y_true, Tensor y_pred, const LossOptions& options = {});
-// y_true[B..] or [B.., 1] integers, y_pred[B.., V].
+// y_true[B..] or [B.., 1] integers, or f32 or f64, whose whole part counts, as in Keras; y_pred[B.., V].
 Tensor sparse_categorical_crossentropy(Tensor y_true, Tensor y_pred, const LossOptions& options = {});
 Tensor binary_crossentropy(Tensor y_true, Tensor y_pred, const LossOptions& options = {});
 // The cross entropies with each term times (1 - p)^gamma, p the probability of what is true (Lin et al. 2018).

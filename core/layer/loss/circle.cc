@@ -28,10 +28,10 @@ Embedded checked(Tensor y_true, Tensor y_pred) {
     fail(kCircle, ": embeddings are ", y_pred.type().str(), ", expected floats [batch, size]");
   const int64_t batch = y_pred.dim(0);
   const bool column = y_true.rank() == 2 && y_true.dim(1) == 1;
-  const bool integers = is_integer(y_true.dtype()) || y_true.dtype() == DType::kU8;
-  if (!(y_true.rank() == 1 || column) || y_true.dim(0) != batch || !integers)
+  const Tensor classes = as_indices(y_true);
+  if (!(y_true.rank() == 1 || column) || y_true.dim(0) != batch || !is_integer(classes.dtype()))
     fail(kCircle, ": labels are ", y_true.type().str(), ", expected integers [", batch, "]");
-  return {cast(reshape(y_true, {batch}), DType::kI32), widened(y_pred)};
+  return {cast(reshape(classes, {batch}), DType::kI32), widened(y_pred)};
 }
 
 // Whether a pair is an example and itself: bool[B,R].

@@ -44,9 +44,10 @@ Tensor summed(const Tensors& logs) {
 }
 
 Tensor integers(const char* what, Tensor x, const Shape& expected) {
-  if (!(x.shape() == expected) || !(is_integer(x.dtype()) || x.dtype() == DType::kU8))
+  const Tensor whole = as_indices(x);
+  if (!(x.shape() == expected) || !is_integer(whole.dtype()))
     fail(kCtc, ": ", what, " are ", x.type().str(), ", expected integers ", expected.str());
-  return cast(x, DType::kI32);
+  return cast(whole, DType::kI32);
 }
 
 struct Sequences {

@@ -26,26 +26,25 @@ void expect_scores(const char* loss, Tensor scores, Tensor labels) {
     fail(loss, ": scores are ", scores.type().str(), ", expected a float [batch, .., classes]");
 }
 
-void expect_labels(const char* loss, Tensor scores, Tensor labels, bool sparse) {
-  Shape expected = scores.shape();
-  if (sparse) expected = Shape(std::vector<int64_t>(scores.shape().begin(), scores.shape().end() - 1));
+void expect_labels(const char* loss, Tensor scores, Tensor labels, const Shape& expected) {
   if (!(labels.shape() == expected))
     fail(loss, ": labels are ", labels.type().str(), ", expected shape ", expected.str(), " for scores ",
          scores.type().str());
-  if (sparse && !is_integer(labels.dtype())) fail(loss, ": labels are ", labels.type().str(), ", expected i32 or i64");
 }
 
 // Integer labels in the shape and dtype that the op takes; [B, 1] is [B].
 Tensor integer_labels(const char* loss, Tensor scores, Tensor labels) {
+  const Shape expected(std::vector<int64_t>(scores.shape().begin(), scores.shape().end() - 1));
   if (labels.rank() == scores.rank() && labels.dim(-1) == 1)
     labels = reshape(labels, Shape(std::vector<int64_t>(labels.shape().begin(), labels.shape().end() - 1)));
-  if (labels.dtype() == DType::kU8) labels = cast(labels, DType::kI32);
-  expect_labels(loss, scores, labels, true);
-  return labels;
+  expect_labels(loss, scores, labels, expected);
+  const Tensor whole = as_indices(labels);
+  if (!is_integer(whole.dtype())) fail(loss, ": labels are ", labels.type().str(), ", expected i32, i64 or f32");
+  return whole;
 }
 
 Tensor one_hot_labels(const char* loss, Tensor scores, Tensor labels, double smoothing) {
-  expect_labels(loss, scores, labels, false);
+  expect_labels(loss, scores, labels, scores.shape());
   labels = cast(labels, scores.dtype());
   if (smoothing == 0) return labels;
   return labels * (1 - smoothing) + smoothing / static_cast<double>(scores.dim(-1));

@@ -113,6 +113,11 @@ Ints spatial_axes(Tensor x) {
   return axes;
 }
 
+Tensor as_indices(Tensor x) {
+  const bool converted = x.dtype() == DType::kU8 || x.dtype() == DType::kF32 || x.dtype() == DType::kF64;
+  return converted ? cast(x, DType::kI32) : x;
+}
+
 Tensor same_rank(Tensor x, Tensor like) {
   if (x.rank() != like.rank() + 1 || x.dim(-1) != 1) return x;
   return reshape(x, Shape(std::vector<int64_t>(x.shape().begin(), x.shape().end() - 1)));

@@ -100,6 +100,10 @@ Paddings paddings(Padding padding, const Ints& input, const Ints& kernel, const 
 // The spatial axes of [batch, .., channels].
 Ints spatial_axes(Tensor x);
 
+// Classes, or rows of a table, that x has the numbers of: as in Keras bytes, and the whole part of f32 and f64, are i32. Others
+// stay, as 16 bits, which have few whole numbers.
+Tensor as_indices(Tensor x);
+
 // x without a last axis of size 1 that `like` does not have.
 Tensor same_rank(Tensor x, Tensor like);
 // sample_weight in f32 along the first axes of `values`, broadcast to it; `what` is for messages.

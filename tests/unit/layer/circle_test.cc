@@ -83,7 +83,7 @@ TEST(Circle, IsMadeByItsNameAndTakesAColumnOfLabels) {
 TEST(Circle, SaysWhatDoesNotFit) {
   Graph graph;
   const Tensor x = feed(graph, "x", {2, 3}), y = feed(graph, "y", {2}, DType::kI32), z = feed(graph, "z", {2});
-  EXPECT_EQ(error_of([&] { circle(z, x); }), "circle: labels are f32[2], expected integers [2]");
+  EXPECT_EQ(error_of([&] { circle(cast(z, DType::kBF16), x); }), "circle: labels are bf16[2], expected integers [2]");
   EXPECT_EQ(error_of([&] { circle(x, x); }), "circle: labels are f32[2,3], expected integers [2]");
   EXPECT_EQ(error_of([&] { circle(y, z); }), "circle: embeddings are f32[2], expected floats [batch, size]");
 }

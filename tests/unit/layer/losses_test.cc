@@ -383,9 +383,9 @@ TEST(Losses, SayWhatDoesNotFit) {
             }),
             "categorical_crossentropy: labels are f32[2], expected shape [2,3] for scores f32[2,3]");
   EXPECT_EQ(error_of([&] {
-              sparse_categorical_crossentropy(in.f32({2}), in.f32({2, 3}));
+              sparse_categorical_crossentropy(cast(in.f32({2}), DType::kBF16), in.f32({2, 3}));
             }),
-            "sparse_categorical_crossentropy: labels are f32[2], expected i32 or i64");
+            "sparse_categorical_crossentropy: labels are bf16[2], expected i32, i64 or f32");
   EXPECT_EQ(error_of([&] { sparse_categorical_crossentropy(in.i32({2}), in.f32({2})); }),
             "sparse_categorical_crossentropy: scores are f32[2], expected a float [batch, .., classes]");
   EXPECT_EQ(error_of([&] {

@@ -39,14 +39,15 @@ TEST(Normalization, OverNoAxisHasOneMean) {
 }
 
 TEST(CategoryEncoding, MarksOrCountsTokens) {
-  const auto encoded = [](OutputMode mode) {
+  const auto encoded = [](OutputMode mode, DType type = DType::kI32, Numbers tokens = {0, 2, 2, 1, 1, 5}) {
     Graph graph;
-    const Tensor x = feed(graph, "x", {2, 3}, DType::kI32);
+    const Tensor x = feed(graph, "x", {2, 3}, type);
     Session session(graph, {category_encoding(x, {.num_tokens = 3, .output_mode = mode})});
-    return session.run({{"x", {0, 2, 2, 1, 1, 5}}})[0];
+    return session.run({{"x", tokens}})[0];
   };
   EXPECT_EQ(encoded(OutputMode::kMultiHot), (Numbers{1, 0, 1, 0, 1, 0}));
   EXPECT_EQ(encoded(OutputMode::kCount), (Numbers{1, 0, 2, 0, 2, 0}));
+  EXPECT_EQ(encoded(OutputMode::kCount, DType::kF32, {0.9, 2, 2.5, 1, 1, 5}), (Numbers{1, 0, 2, 0, 2, 0}));
 }
 
 TEST(Resizing, TakesPixels) {

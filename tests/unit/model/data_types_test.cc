@@ -74,6 +74,30 @@ TEST(DataTypes, OfClassesAreIntegers) {
   }
 }
 
+// Keras casts what its losses of classes are given: 0 and 3.7 are the classes 0 and 3.
+template <class T>
+void expect_classes(const char* device) {
+  const Array given = alternating<T>(0, static_cast<T>(3.7));
+  const auto made = [&](const char* loss) {
+    Sequential model({Dense({.units = 4, .use_bias = false, .kernel_initializer = values_initializer({1, 2, 3, 5})})});
+    model.compile({.loss = loss, .metrics = {"accuracy"}, .strategy = Strategy(device)});
+    return model;
+  };
+  for (const char* loss : {"sparse_categorical_crossentropy", "circle"}) {
+    Sequential whole = made(loss), floats = made(loss);
+    const Array x = alternating<float>(0.1f, 0.2f);
+    EXPECT_EQ(floats.evaluate(x, given, kSilent), whole.evaluate(x, alternating<int32_t>(0, 3), kSilent)) << device;
+    EXPECT_EQ(floats.train_on_batch(x, given), whole.train_on_batch(x, alternating<int32_t>(0, 3))) << device;
+  }
+}
+
+TEST(DataTypes, OfClassesMayBeFloats) {
+  for (const char* device : kDevices) {
+    expect_classes<float>(device);
+    expect_classes<double>(device);
+  }
+}
+
 // What it is given.
 struct Witness : Layer {
   explicit Witness(DType* type) : seen(type) {}
