@@ -11,7 +11,7 @@ namespace tenon {
 struct NodeCost {
   uint64_t flops = 0, bytes = 0;  // arithmetic; operands and results once each
 };
-// Of each node of the image, in its order. REQUIRED: it is finished.
+// The cost of each node of the image, in its order. REQUIRED: it is finished.
 std::vector<NodeCost> node_costs(const GraphImage& image);
 
 }  // namespace tenon

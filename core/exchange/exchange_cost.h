@@ -16,7 +16,7 @@ struct ExchangeCost {
 // between hosts goes on at once; messages of a piece wait for each other, in as many rounds as are not under way together.
 // REQUIRED: 1 <= processes <= cluster.processes(); bandwidths that are used are above 0.
 ExchangeCost exchange_cost(const Cluster& cluster, int processes, ExchangeWork work, std::span<const size_t> bytes);
-// Of all_gather() (exchange/collectives.h), where each process gives so much.
+// The cost of all_gather() (exchange/collectives.h), where each process gives so much.
 ExchangeCost gather_cost(const Cluster& cluster, int processes, size_t bytes);
 
 }  // namespace tenon

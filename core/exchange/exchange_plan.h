@@ -42,7 +42,7 @@ inline bool spreads(ExchangeWork work) { return work != ExchangeWork::kReduceSca
 
 constexpr size_t kRoundsAhead = 2;  // rounds of messages that are under way before one is added up
 constexpr size_t kMostPieceBytes = 256 << 10;  // stays in the second cache between its arrival and its sum
-// Of a piece in memory that all see, of which a slot has a part of each replica, and the sum.
+// The size of a piece in memory that all see, of which a slot has a part of each replica, and the sum.
 size_t shared_piece_bytes(size_t processes, size_t units);
 // Whether so much, of one unit or all, goes in log2(processes) rounds.
 bool goes_in_rounds(size_t bytes);

@@ -17,12 +17,13 @@ struct ExchangeGroup {
   std::vector<ValueId> from = {}, to = {};
 };
 
-// Of an exchange: `part` is its graph, whose inputs and results are the values `takes` and `gives` of the whole. `units`: of each process.
+// The groups of an exchange. `part` is its graph, whose inputs and results are the values `takes` and `gives` of the whole; `units` are
+// those of each process.
 Result<std::vector<ExchangeGroup>> exchange_groups(const Graph& part, const std::vector<ValueId>& takes,
                                                    const std::vector<ValueId>& gives, size_t units,
                                                    const std::vector<bool>& varying);
 
-// Of each part, in the order in which they run, the last exchange whose results it needs, which is before it; -1: none.
+// For each part, in the order in which they run, the last exchange whose results it needs, which is before it; -1: none.
 struct TakenAndGiven {
   PartKind kind;
   const std::vector<ValueId>*takes, *gives;

@@ -167,7 +167,7 @@ void print_bench_json(const DataSet& set, const SetBench& bench) {
                  .str());
 }
 
-// Of the whole data set nothing is read before: it may be large.
+// Reads nothing of the whole data set before: it may be large.
 int bench_data(const Flags& flags, const std::vector<std::string>& paths) {
   const auto side = [&](const char* name) { return static_cast<int>(flags.integer(name)); };
   for (const std::string& path : paths)

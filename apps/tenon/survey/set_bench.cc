@@ -80,7 +80,7 @@ Dataset source_of(const DataSet& set) {
   return Dataset::from_text_lines(set.files).ignore_errors();
 }
 
-// Of a record, or of a file.
+// The pixels of a record, or of a file.
 PixelImage pixels_of(const Element& element) {
   const auto record = element.find("record");
   return record == element.end() ? decode_pixels(text_of(element.at("data"))).take()

@@ -130,7 +130,7 @@ ElementMap random_rotation(const RandomRotationOptions& o) {
 ElementMap random_zoom(const RandomZoomOptions& o) {
   check_factor(o.name, "height_factor", o.height_factor, -1, 1);
   if (o.width_factor) check_factor(o.name, "width_factor", *o.width_factor, -1, 1);
-  // Of a width that is as the height both ends are out of range.
+  // Both ends are out of range where the width is as the height.
   const Factor width = o.width_factor.value_or(Factor(2, 2));
   return moving_map(o, {o.height_factor, width}, [=](const ImagePass& pass, SampleRandom& random) -> Places {
     const float h = drawn(random, o.height_factor) + 1;

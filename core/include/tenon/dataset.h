@@ -148,8 +148,8 @@ inline constexpr int64_t kAutotune = -1;
 struct CsvOptions {
   bool header = true;  // the first line of each file has the names; else they are column_0, ...
   char delimiter = ',';
-  // The types of columns by name: i32, i64, f32, f64, bool (0, 1, true, false), or u8 for text (u8[..]). All others: i64, f32 or text, whichever
-  // the first row is.
+  // The types of columns by name: i32, i64, f32, f64, bool (0, 1, true, false), or u8 for text (u8[..]). All others: i64, f32 or
+  // text, whichever the first row is.
   std::map<std::string, DType> types = {};
   std::vector<std::string> select = {};  // columns; empty: all
   std::map<std::string, double> defaults = {};  // of empty fields, by column; without one an empty field is an error

@@ -9,8 +9,8 @@
 // move; each exchange costs the bytes that go through the narrowest link, and the waits for its messages; and the schedule is that of a
 // step: exchanges one after the other, beside what is still computed.
 //
-// What it does not know: that exchanges take time of the cores that compute, that programs in parts fuse less than whole ones, that hosts differ,
-// and that other traffic goes through their network.
+// What it does not know: that exchanges take time of the cores that compute, that programs in parts fuse less than whole ones, that
+// hosts differ, and that other traffic goes through their network.
 #pragma once
 
 #include <cstdint>

@@ -138,7 +138,7 @@ struct ProfilerHook::Impl {
     if (status.ok()) status = run.ok() ? write(*run) : run.status();
   }
 
-  // Of a process: each writes files of its own.
+  // Each process writes files of its own.
   std::string file_name() const {
     return World::joined() ? cat("rank_", World::joined()->rank(), "_", source.host) : source.host;
   }
