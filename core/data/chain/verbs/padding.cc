@@ -89,7 +89,7 @@ void Padding::copy(const std::string& name, const Array& from, const Shape& to_s
       fail("padded_batch: feature '", name, "' is ", from.type().str(), ", expected at most ", to_shape.str());
   const auto bytes = static_cast<size_t>(dtype_bytes(from.dtype()));
   if (from.shape() == to_shape) {
-    std::memcpy(to, from.bytes().data(), from.bytes().size());
+    std::ranges::copy(from.bytes(), to);
     return;
   }
   const auto value = values.find(name);
