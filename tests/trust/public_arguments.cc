@@ -56,6 +56,9 @@ Tensor Arguments::numbers(const Shape& shape, bool exact) { return tensor(DType:
 Tensor Arguments::indices(const Shape& shape, bool exact) {
   return tensor(DType::kI32, shape, {DType::kF32, DType::kBool}, exact);
 }
+Tensor Arguments::classes(const Shape& shape, bool exact) {
+  return tensor(DType::kI32, shape, {DType::kBF16, DType::kBool}, exact);
+}
 Tensor Arguments::any(const Shape& shape, bool exact) { return tensor(DType::kF32, shape, {}, exact); }
 
 int64_t Arguments::number(int64_t good, const std::vector<int64_t>& bad) {

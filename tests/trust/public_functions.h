@@ -25,6 +25,7 @@ class Arguments {
   Tensor floats(const Shape& shape, bool exact = false);   // f32; no bool, no i32
   Tensor numbers(const Shape& shape, bool exact = false);  // f32; no bool
   Tensor indices(const Shape& shape, bool exact = false);  // i32; no f32, no bool
+  Tensor classes(const Shape& shape, bool exact = false);  // i32; no bool, and no bf16, which has not all of them
   Tensor any(const Shape& shape, bool exact = false);
   // f32, of no other rank; no bool, and no i32 unless it is a number like others.
   Tensor ranked(const Shape& shape, bool or_integers = false);

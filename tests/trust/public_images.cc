@@ -51,7 +51,7 @@ const std::vector<Function> kImages = {
      }},
     {"category_encoding",
      [](A& a) {
-       auto i = a.indices({2, 4});
+       auto i = a.classes({2, 4});
        CategoryEncodingOptions o;
        o.num_tokens = a.size(5);
        o.output_mode = a.one_of(OutputMode::kCount);

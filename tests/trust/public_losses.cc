@@ -41,7 +41,7 @@ const std::vector<Function> kLosses = {
     {"sparse_categorical_crossentropy",
      [](A& a) {
        auto x = a.floats({4, 3});
-       sparse_categorical_crossentropy(a.indices({4}, true), x);
+       sparse_categorical_crossentropy(a.classes({4}, true), x);
      }},
     {"binary_focal_crossentropy",
      [](A& a) {
@@ -53,12 +53,12 @@ const std::vector<Function> kLosses = {
      }},
     {"circle",
      [](A& a) {
-       auto x = a.floats({4, 3}), y = a.indices({4}, true);
+       auto x = a.floats({4, 3}), y = a.classes({4}, true);
        circle(y, x, {.gamma = a.within(80, {-1}), .margin = a.finite(0.4)});
      }},
     {"ctc",
      [](A& a) {
-       auto x = a.floats({2, 4, 3}), y = a.indices({2, 2});
+       auto x = a.floats({2, 4, 3}), y = a.classes({2, 2});
        ctc(y, x);
      }},
     {"accuracy",
