@@ -19,6 +19,7 @@
 #include "base/caught.h"
 #include "base/process/job.h"
 #include "base/text.h"
+#include "exchange/program_build.h"
 #include "exchange/transport.h"
 #include "tenon/processes.h"
 
@@ -92,7 +93,8 @@ Result<World*> World::join() {
   set_meeting({[](bool value) { return the_world.load()->first_says(value).take() != 0; },
                [](const std::function<Status()>& work) { return the_world.load()->first_does(work); }});
   ::on_exit(at_exit, world);
-  return world;
+  failed = world->expect_same("the program of build", program_build());
+  return failed.ok() ? Result<World*>(world) : Result<World*>(failed);
 }
 
 World* World::joined() { return the_world; }

@@ -185,6 +185,12 @@ refused() { # CODE PATTERN COMMAND..
 }
 refused 1 'train batch size 15 must be divisible by number of replicas 2' \
   together 2 train fashion --data_dir "$work/data" --device cpu --train_batch_size 15 --train_steps 1
+# Another build: the same program with another number of the linker's.
+mkdir -p "$work/other/bin" && ln -s "$(cd "$(dirname "$tenon")/.." && pwd)/lib" "$work/other/lib"
+perl -0777 -pe 's/(\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{4}/$1abcd/s or die "no build"' "$tenon" >"$work/other/bin/tenon"
+chmod +x "$work/other/bin/tenon"
+refused 1 'has the program of build 61626364' mpirun -q --bind-to none -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1 : \
+  -n 1 "$work/other/bin/tenon" train fashion "${data[@]}" --device cpu --train_steps 1
 refused 1 'has the arguments' mpirun -q --bind-to none -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 1 : \
   -n 1 "$tenon" train fashion "${data[@]}" --device cpu --train_steps 2
 refused 1 'no transport/none.so' env TENON_TRANSPORT=none OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tenon" train fashion \
