@@ -47,6 +47,9 @@ field '^  images: 4 PNG, 8x8 to 12x8$'
 field '^    cat  *3  *75.0 %'
 field 'dog/2.pdf: is no JPEG, PNG or WebP image$'
 [ "$(head -c 4 "$work/sheet.png" | tail -c 3)" = PNG ] || complain 'the contact sheet is no PNG'
+# All of it is there: four images beside each other, of which the picture without a frame of its own would show one.
+size=$(perl -e 'binmode STDIN; read STDIN, my $head, 24; print join "x", unpack "x16 NN", $head' <"$work/sheet.png")
+[ "${size%x*}" -ge 1000 ] || complain "the contact sheet is of $size pixels"
 
 echo '# a table, and text'
 printf 'age,name\n3,ann\n5,bob\n' >"$work/t.csv"

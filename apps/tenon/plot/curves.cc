@@ -109,7 +109,8 @@ class CurvesPlot {
     CurvesPicture picture{title()};
     for (const MetricName& metric : metrics_) picture.panels.push_back(panel(metric));
     add_legend(picture);
-    write_picture(flags_, picture);
+    write_picture(flags_, picture,
+                  {static_cast<double>(flags_.integer("width")), static_cast<double>(flags_.integer("height"))});
     tell();
     return 0;
   }

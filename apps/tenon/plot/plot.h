@@ -20,11 +20,9 @@ int plot_wrong(const Flags& flags, const std::vector<std::string>& files);
 // By the end of --output's name, before anything is read. Throws UsageError.
 pictures::Format picture_format(const Flags& flags);
 
-// The file is there whole or not at all. Throws Error.
+// The file is there whole or not at all. A size of 0 is the picture's own. Throws Error.
 template <class Picture>
-void write_picture(const Flags& flags, const Picture& picture) {
-  const pictures::Extent size{static_cast<double>(flags.get_or<int64_t>("width", 0)),
-                              static_cast<double>(flags.get_or<int64_t>("height", 0))};
+void write_picture(const Flags& flags, const Picture& picture, pictures::Extent size = {}) {
   const std::string bytes = pictures::drawn(picture, picture_format(flags), flags.number("scale"), size);
   AtomicFile file = AtomicFile::create_or_write(flags.text("output")).take();
   check(file.write(bytes));
