@@ -138,6 +138,14 @@ expect 1 "no files match $work/in/train-*" "$tenon" train fashion --data_dir "$w
 expect 0 '' "${convert[@]}" --output "$work/x" --skip_bad_images
 make_images "$work/in/emu" 1 '1 2 3'
 expect 1 "$work/in/emu: has one image, expected at least two" "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
+echo '%PDF-1.4' >"$work/in/emu/menu.pdf"  # passed over, so that there is one image all the same
+expect 1 "$work/in/emu: has one image, expected at least two" "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
+rm -r "$work/in/emu"
+expect 0 '' "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
+rm "$work/in/cat/menu.pdf"
+expect 0 '' "${convert[@]}" --output "$work/z" --validation_fraction 0.2
+cmp -s "$work/y/validation-00000-of-00001" "$work/z/validation-00000-of-00001" || complain 'a PDF among the images changed what is held out'
+rm -r "$work/y" "$work/z"
 expect 1 "expected a directory a class, found no directory" "$tenon" convert images --input "$work/in/cat" --output "$work/y"
 expect 2 '--train_csv excludes --input' "${convert[@]}" --output "$work/y" --train_csv x
 expect 2 '--validation_fraction needs --input' "$tenon" convert images --train_csv x --labels y --output "$work/y" --validation_fraction 0.5

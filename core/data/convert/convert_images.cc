@@ -95,21 +95,40 @@ Result<Table> read_folders(const std::string& directory, const LabelledFiles& fi
   return table;
 }
 
-// Takes a share of each class out of the table.
-Result<Table> hold_out(Table& table, const std::vector<std::string>& names, double fraction, uint64_t seed) {
+// Whether a file begins as an image. One whose header is longer than what is read may be taken for none.
+bool looks_like_image(const std::string& path) {
+  std::string head(64 << 10, '\0');
+  const Result<File> file = File::open(path);
+  if (!file.ok()) return false;
+  const Result<size_t> bytes = file->read_at(0, head.data(), head.size());
+  return bytes.ok() && read_image_info(std::string_view(head).substr(0, *bytes)).ok();
+}
+
+// Takes a share of the rows of each class out of the table. Where bad images are passed over, only of those that look like images, so that
+// what is passed over stays in training and takes no class's last image away.
+Result<Table> hold_out(Table& table, const std::vector<std::string>& names, const ConvertImagesOptions& options) {
+  std::vector<size_t> rows;
   std::vector<int32_t> labels;
-  for (const Row& row : table.rows) labels.push_back(static_cast<int32_t>(row.label));
+  std::vector<Row> left;
+  for (size_t i = 0; i < table.rows.size(); ++i) {
+    if (options.skip_bad_images && !looks_like_image(table.rows[i].path)) {
+      left.push_back(table.rows[i]);
+    } else {
+      rows.push_back(i);
+      labels.push_back(static_cast<int32_t>(table.rows[i].label));
+    }
+  }
   const std::vector<int64_t> counts = class_counts(labels);
   const auto lone = std::find(counts.begin(), counts.end(), 1);
   if (lone != counts.end())
     return invalid(table.from, "/", names[static_cast<size_t>(lone - counts.begin())],
                    ": has one image, expected at least two, one of which is held out");
   return caught([&]() -> Result<Table> {
-    const SplitIndices split = stratified_split(labels, fraction, seed);
-    Table held{table.from, true, {}}, left{table.from, true, {}};
-    for (const int64_t i : split.held_out) held.rows.push_back(table.rows[static_cast<size_t>(i)]);
-    for (const int64_t i : split.train) left.rows.push_back(table.rows[static_cast<size_t>(i)]);
-    table = std::move(left);
+    const SplitIndices split = stratified_split(labels, options.validation_fraction, options.seed);
+    Table held{table.from, true, {}};
+    for (const int64_t i : split.held_out) held.rows.push_back(table.rows[rows[static_cast<size_t>(i)]]);
+    for (const int64_t i : split.train) left.push_back(table.rows[rows[static_cast<size_t>(i)]]);
+    table.rows = std::move(left);
     return held;
   });
 }
@@ -236,7 +255,7 @@ Result<Input> read_all_folders(const ConvertImagesOptions& options, std::span<Co
   out.tables.push_back(std::move(train));
   if (splits.size() < 2) return out;
   if (options.validation_input.empty()) {
-    TENON_ASSIGN(Table held, hold_out(out.tables[0], out.labels, options.validation_fraction, options.seed));
+    TENON_ASSIGN(Table held, hold_out(out.tables[0], out.labels, options));
     out.tables.push_back(std::move(held));
     return out;
   }

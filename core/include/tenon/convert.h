@@ -56,7 +56,7 @@ struct ConvertImagesOptions : ConvertOptions {
   std::string labels;                           // the class names, one a line, at least two; of directories empty: theirs, sorted
   std::string input = {};                       // a directory in place of train_csv: all files below DIR/CLASS but hidden ones
   std::string validation_input = {};            // the same for validation_csv
-  double validation_fraction = 0;               // of `input`'s images of each class that are held out where there is none
+  double validation_fraction = 0;               // of `input`'s images of each class that are held out where there is none; bad ones are not
   bool skip_bad_images = false;                 // pass over and count what cannot be read or decoded
   bool verify = true;                           // decode every image; false: look at its header only
   int64_t max_image_bytes = int64_t{64} << 20;  // memory to decode one image
