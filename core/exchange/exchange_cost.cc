@@ -21,7 +21,9 @@ class Placed {
     return std::max(over(cluster_.inside, within * bytes), over(cluster_.between, out * bytes));
   }
   // Each sends so much in all, of which most may leave the host.
-  double seconds_at_worst(double bytes) const { return over(crosses() ? cluster_.between : cluster_.inside, here_ * bytes); }
+  double seconds_at_worst(double bytes) const {
+    return over(crosses() ? cluster_.between : cluster_.inside, here_ * bytes);
+  }
 
  private:
   static double over(const Link& link, double bytes) { return bytes > 0 ? bytes / link.bytes_per_s : 0; }
@@ -33,7 +35,8 @@ class Placed {
 // Blocks double in each round.
 ExchangeCost cost_in_rounds(const Placed& placed, int processes, double bytes) {
   const double sent = bytes * (processes - 1);
-  return {ExchangeWay::kRounds, sent, std::ceil(std::log2(processes)) * placed.latency() + placed.seconds_at_worst(sent)};
+  return {ExchangeWay::kRounds, sent,
+          std::ceil(std::log2(processes)) * placed.latency() + placed.seconds_at_worst(sent)};
 }
 
 }  // namespace
@@ -44,13 +47,15 @@ ExchangeCost exchange_cost(const Cluster& cluster, int processes, ExchangeWork w
   const ExchangePlan plan = plan_exchange(work, bytes, n, units, cluster.shared_memory && !placed.crosses());
   double total = 0;
   for (const ExchangePiece& piece : plan.pieces) total += static_cast<double>(piece.bytes);
-  const double of_each = sums(work) ? static_cast<double>(units) * total : total / processes;  // what is put together: a share
+  const double of_each =
+      sums(work) ? static_cast<double>(units) * total : total / processes;  // what is put together: a share
   if (plan.way == ExchangeWay::kNone || processes == 1) return {};
   if (plan.way == ExchangeWay::kRounds) return cost_in_rounds(placed, processes, of_each);
   // To each other process go the parts of the pieces that it adds up, and the sums of the own ones.
   const int hops = sums(work) + spreads(work);
   const double to_one = ((sums(work) ? static_cast<double>(units) : 0) + spreads(work)) * total / processes;
-  const double under_way = static_cast<double>(kRoundsAhead + 1), waits = std::ceil(static_cast<double>(plan.rounds) / under_way);
+  const double under_way = static_cast<double>(kRoundsAhead + 1),
+               waits = std::ceil(static_cast<double>(plan.rounds) / under_way);
   const double wait = hops * placed.latency();
   return {plan.way, to_one * (processes - 1), std::max(placed.seconds(to_one), (waits - 1) * wait) + wait};
 }

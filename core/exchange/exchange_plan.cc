@@ -58,17 +58,21 @@ size_t shared_piece_bytes(size_t processes, size_t units) {
 
 bool goes_in_rounds(size_t bytes) { return bytes <= kLittleBytes; }
 
-ExchangePlan plan_exchange(ExchangeWork work, std::span<const size_t> bytes, size_t processes, size_t units, bool shared) {
+ExchangePlan plan_exchange(ExchangeWork work, std::span<const size_t> bytes, size_t processes, size_t units,
+                           bool shared) {
   const size_t slot = shared_piece_bytes(processes, units);
   const bool in_memory = shared && slot >= kLeastShared;
   const size_t piece_bytes = in_memory ? std::min(kMostPieceBytes, slot) : kMostPieceBytes;
   ExchangePlan out;
-  out.pieces = work == ExchangeWork::kAllReduce ? cut_into(piece_bytes, bytes) : cut_shares(piece_bytes, bytes, processes);
+  out.pieces =
+      work == ExchangeWork::kAllReduce ? cut_into(piece_bytes, bytes) : cut_shares(piece_bytes, bytes, processes);
   out.rounds = (out.pieces.size() + processes - 1) / processes;
   size_t total = 0;
   for (const ExchangePiece& piece : out.pieces) total += piece.bytes;
   if (total > 0)
-    out.way = goes_in_rounds(total * units) ? ExchangeWay::kRounds : in_memory ? ExchangeWay::kMemory : ExchangeWay::kMessages;
+    out.way = goes_in_rounds(total * units) ? ExchangeWay::kRounds
+              : in_memory                   ? ExchangeWay::kMemory
+                                            : ExchangeWay::kMessages;
   return out;
 }
 

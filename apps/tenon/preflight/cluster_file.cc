@@ -14,7 +14,8 @@ namespace {
 // An object of a file, whose keys are all known.
 class Part {
  public:
-  Part(const std::string& path, const std::string& name, const nlohmann::json& json, const std::vector<std::string>& known)
+  Part(const std::string& path, const std::string& name, const nlohmann::json& json,
+       const std::vector<std::string>& known)
       : path_(path), name_(name), json_(json) {
     if (!json.is_object()) refuse(path, name.empty() ? "the file" : name, json, "an object");
     for (const auto& [key, value] : json.items())
@@ -36,8 +37,12 @@ class Part {
       refuse(path_, full(key), value, "a whole number from 1 to " + with_commas(Cluster::kMost));
     return value.get<int>();
   }
-  double above_0(const char* key) const { return number(key, "a number above 0", [](double x) { return x > 0; }); }
-  double least_0(const char* key) const { return number(key, "a number from 0 on", [](double x) { return x >= 0; }); }
+  double above_0(const char* key) const {
+    return number(key, "a number above 0", [](double x) { return x > 0; });
+  }
+  double least_0(const char* key) const {
+    return number(key, "a number from 0 on", [](double x) { return x >= 0; });
+  }
   double share(const char* key) const {
     return number(key, "a number above 0 and below 1", [](double x) { return x > 0 && x < 1; });
   }
@@ -117,15 +122,17 @@ double input_of(const std::string& path, const Part& file) {
 
 ClusterFile read_cluster_file(const std::string& path) {
   const nlohmann::json json = parse_json(path, read_text_file(path).take());
-  const Part file(path, "", json,
-                  {"hosts", "processes_per_host", "units_per_process", "shared_memory", "inside", "between", "step", "input"});
+  const Part file(
+      path, "", json,
+      {"hosts", "processes_per_host", "units_per_process", "shared_memory", "inside", "between", "step", "input"});
   ClusterFile out;
   Cluster& c = out.cluster;
   c.hosts = file.count("hosts", 1);
   c.processes_per_host = file.count("processes_per_host", 1);
   c.units_per_process = file.count("units_per_process", 1);
   if (!c.is_of_most())
-    refuse(path, "expected at most " + with_commas(Cluster::kMostUnits) + " units, found hosts x processes_per_host x units_per_process of " +
+    refuse(path, "expected at most " + with_commas(Cluster::kMostUnits) +
+                     " units, found hosts x processes_per_host x units_per_process of " +
                      with_commas(int64_t{c.hosts} * c.processes_per_host) + " x " + with_commas(c.units_per_process));
   c.shared_memory = file.flag("shared_memory", true);
   if (file.has("inside") || c.processes_per_host > 1) c.inside = link_of(path, file, "inside");

@@ -11,7 +11,8 @@ namespace {
 void expect_no_machine(const Flags& flags) {
   for (const char* name : {"tpu", "device", "sweep", "jobs", "top", "price_per_hour", "iterations_per_loop",
                            "bounded_batch", "soft_placement"})
-    if (flags.has(name) && flags.given(name)) throw UsageError{std::string("--cluster and --") + name + " exclude each other"};
+    if (flags.has(name) && flags.given(name))
+      throw UsageError{std::string("--cluster and --") + name + " exclude each other"};
 }
 
 bool says_batch(const Flags& flags) {
@@ -64,21 +65,24 @@ void print_exchanges(const ScalingRow& row) {
 
 std::string size_of(const Cluster& c) {
   const std::string units = c.units_per_process > 1 ? format(" of %d units", c.units_per_process) : "";
-  return counted(c.hosts, "host") + format(", %d process%s%s each", c.processes_per_host, c.processes_per_host > 1 ? "es" : "", units.c_str());
+  return counted(c.hosts, "host") +
+         format(", %d process%s%s each", c.processes_per_host, c.processes_per_host > 1 ? "es" : "", units.c_str());
 }
 
 void print_table(const std::string& title, const ClusterFile& file, const std::vector<ScalingRow>& rows) {
-  print("%s on %s: all of it predicted, from a step of %s that was measured as %.4g ms\n", title.c_str(), size_of(file.cluster).c_str(),
-        counted(file.step.examples, "example").c_str(), file.step.ms);
-  print("%9s %6s %9s %11s %11s %11s %11s %11s %13s\n", "processes", "hosts", "batch", "compute ms", "exchange ms", "hidden ms",
-        "step ms", "efficiency", "examples/s");
+  print("%s on %s: all of it predicted, from a step of %s that was measured as %.4g ms\n", title.c_str(),
+        size_of(file.cluster).c_str(), counted(file.step.examples, "example").c_str(), file.step.ms);
+  print("%9s %6s %9s %11s %11s %11s %11s %11s %13s\n", "processes", "hosts", "batch", "compute ms", "exchange ms",
+        "hidden ms", "step ms", "efficiency", "examples/s");
   for (const ScalingRow& row : rows)
-    print("%9d %6d %9s %11.3f %11.3f %11.3f %11.3f %9.1f %% %13s\n", row.processes, row.hosts, with_commas(row.batch_size).c_str(),
-          row.compute_ms, row.exchange_ms, row.hidden_ms, row.step_ms, 100 * row.efficiency, rate_text(row.examples_per_s()).c_str());
+    print("%9d %6d %9s %11.3f %11.3f %11.3f %11.3f %9.1f %% %13s\n", row.processes, row.hosts,
+          with_commas(row.batch_size).c_str(), row.compute_ms, row.exchange_ms, row.hidden_ms, row.step_ms,
+          100 * row.efficiency, rate_text(row.examples_per_s()).c_str());
   const ScalingRow& last = rows.back();
   print("input that each host needs: %s examples/s", rate_text(last.input_needed_per_s()).c_str());
   if (last.input_ms > 0)
-    print("; it reads %s%s", rate_text(file.input_examples_per_s).c_str(), last.input_ms >= last.step_ms ? ", for which the step waits" : "");
+    print("; it reads %s%s", rate_text(file.input_examples_per_s).c_str(),
+          last.input_ms >= last.step_ms ? ", for which the step waits" : "");
   print("\n");
   print_exchanges(last);
 }
@@ -96,7 +100,8 @@ int run_cluster(const Flags& flags, const std::vector<std::string>& words) {
                                .all_reduce_dtype = all_reduce_dtype_of(flags),
                                .shard_optimizer_state = flags.boolean("shard_optimizer_state")};
   const std::vector<ScalingRow> rows =
-      predict_scaling(model.info().model, model.params(), model.data().features(), file.cluster, file.step, options).take();
+      predict_scaling(model.info().model, model.params(), model.data().features(), file.cluster, file.step, options)
+          .take();
   if (flags.boolean("json"))
     print_json(model.info().name, rows);
   else

@@ -138,9 +138,9 @@ void declare_data(Flags& flags, const std::vector<std::string>&) {
 void print_bench(const DataSet& set, const SetBench& bench) {
   double all = 0;
   for (const SetBench::Part& part : bench.parts) all += part.core_ms;
-  print("%s: %s %ss/s, %s of a core's work; batches of %ld, %s\n", set.name.c_str(), rate_text(bench.rate.a_second).c_str(),
-        bench.unit, rate_text(bench.rate.a_core).c_str(), static_cast<long>(bench.batch_size),
-        counted(process_threads(), "thread").c_str());
+  print("%s: %s %ss/s, %s of a core's work; batches of %ld, %s\n", set.name.c_str(),
+        rate_text(bench.rate.a_second).c_str(), bench.unit, rate_text(bench.rate.a_core).c_str(),
+        static_cast<long>(bench.batch_size), counted(process_threads(), "thread").c_str());
   for (const SetBench::Part& part : bench.parts)
     print("  %-8s %10.4f ms %5.1f %%\n", part.name, part.core_ms, all > 0 ? 100 * part.core_ms / all : 0.0);
 }

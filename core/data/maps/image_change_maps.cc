@@ -18,7 +18,8 @@ void check_factor(const std::string& name, const char* what, const Factor& f, do
 
 void check_range(const std::string& name, const ValueRange& range) {
   if (!std::isfinite(range.low) || !std::isfinite(range.high) || range.low > range.high)
-    fail(name, ": value_range is ", range.low, " to ", range.high, ", expected two finite numbers, the lower one first");
+    fail(name, ": value_range is ", range.low, " to ", range.high,
+         ", expected two finite numbers, the lower one first");
 }
 
 float drawn(SampleRandom& random, const Factor& f) {
@@ -100,8 +101,12 @@ ElementMap random_resized_crop(const RandomResizedCropOptions& o) {
   const CropSize size{checked_side(name, "height", o.height), checked_side(name, "width", o.width)};
   check_factor(name, "scale", o.scale, 1e-6, 1);
   check_factor(name, "ratio", o.ratio, 1e-3, 1e3);
-  const std::vector<double> options{static_cast<double>(size.height), static_cast<double>(size.width),
-                                    o.scale.low, o.scale.high, o.ratio.low, o.ratio.high,
+  const std::vector<double> options{static_cast<double>(size.height),
+                                    static_cast<double>(size.width),
+                                    o.scale.low,
+                                    o.scale.high,
+                                    o.ratio.low,
+                                    o.ratio.high,
                                     static_cast<double>(o.resize)};
   return random_map(name, options, [=](ImagePass& pass, SampleRandom& random) {
     crop_a_part(pass, random, o);

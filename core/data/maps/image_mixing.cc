@@ -56,7 +56,8 @@ class MixOp : public ElementOp {
     const auto image = element.find("image");
     if (image == element.end()) fail(name_, ": the batch has no 'image'");
     if (image->second.shape().rank() != 4 || image->second.elements() == 0)
-      fail(name_, ": 'image' is ", image->second.type().str(), ", expected a batch of images: ", name_, "() comes after batch()");
+      fail(name_, ": 'image' is ", image->second.type().str(), ", expected a batch of images: ", name_,
+           "() comes after batch()");
     const auto label = element.find(label_);
     if (label == element.end()) fail(name_, ": the batch has no '", label_, "'");
     const DType dtype = label->second.dtype();
@@ -160,7 +161,11 @@ ElementMap mixing(std::shared_ptr<const ElementOp> op) { return op; }
 
 }  // namespace
 
-ElementMap mix_up(const MixUpOptions& o, const std::string& label) { return mixing(std::make_shared<MixUpOp>(o, label)); }
-ElementMap cut_mix(const CutMixOptions& o, const std::string& label) { return mixing(std::make_shared<CutMixOp>(o, label)); }
+ElementMap mix_up(const MixUpOptions& o, const std::string& label) {
+  return mixing(std::make_shared<MixUpOp>(o, label));
+}
+ElementMap cut_mix(const CutMixOptions& o, const std::string& label) {
+  return mixing(std::make_shared<CutMixOp>(o, label));
+}
 
 }  // namespace tenon

@@ -10,9 +10,9 @@ namespace {
 
 std::vector<double> numbers_of(const ReadImageOptions& o) {
   const auto number = [](auto value) { return static_cast<double>(value); };
-  return {number(o.height), number(o.width), number(o.resize), number(o.crop_to_aspect_ratio),
-          number(o.channels), number(o.alpha), number(o.background[0]), number(o.background[1]),
-          number(o.background[2]), number(o.deep_pixels), number(o.fast), number(o.scale_decode),
+  return {number(o.height),        number(o.width),       number(o.resize),        number(o.crop_to_aspect_ratio),
+          number(o.channels),      number(o.alpha),       number(o.background[0]), number(o.background[1]),
+          number(o.background[2]), number(o.deep_pixels), number(o.fast),          number(o.scale_decode),
           number(o.dtype)};
 }
 
@@ -93,7 +93,8 @@ class CenterCropStep : public ImageStep {
 class CentralCropStep : public ImageStep {
  public:
   explicit CentralCropStep(double fraction) : ImageStep({fraction}), fraction_(fraction) {
-    if (!(fraction > 0 && fraction <= 1)) fail("central_crop: fraction is ", fraction, ", expected more than 0, at most 1");
+    if (!(fraction > 0 && fraction <= 1))
+      fail("central_crop: fraction is ", fraction, ", expected more than 0, at most 1");
   }
   std::string name() const override { return "central_crop"; }
   void note(ImagePass& pass, SampleRandom) const override {
@@ -109,7 +110,10 @@ class CentralCropStep : public ImageStep {
 class ScaleStep : public ImageStep {
  public:
   ScaleStep(std::string name, std::vector<double> scale, std::vector<double> offset)
-      : ImageStep(joined(scale, offset)), name_(std::move(name)), scale_(std::move(scale)), offset_(std::move(offset)) {}
+      : ImageStep(joined(scale, offset)),
+        name_(std::move(name)),
+        scale_(std::move(scale)),
+        offset_(std::move(offset)) {}
   std::string name() const override { return name_; }
   void note(ImagePass& pass, SampleRandom) const override {
     float scale[4], offset[4];
@@ -159,7 +163,8 @@ ElementMap normalize(std::vector<double> mean, std::vector<double> deviation) {
     fail("normalize: ", mean.size(), " means and ", deviation.size(), " deviations, expected as many, one at least");
   for (size_t c = 0; c < mean.size(); ++c) {
     if (!std::isfinite(mean[c]) || !(deviation[c] > 0) || !std::isfinite(deviation[c]))
-      fail("normalize: mean is ", mean[c], ", deviation ", deviation[c], ", expected finite numbers, deviations above 0");
+      fail("normalize: mean is ", mean[c], ", deviation ", deviation[c],
+           ", expected finite numbers, deviations above 0");
     mean[c] = -mean[c] / deviation[c];
     deviation[c] = 1 / deviation[c];
   }

@@ -44,7 +44,10 @@ ByPhase seconds_a_unit(const ByPhase& all, double seconds, double backward_share
 }
 
 const char* name_of(ExchangeWay way) {
-  return way == ExchangeWay::kRounds ? "rounds" : way == ExchangeWay::kMemory ? "memory" : way == ExchangeWay::kMessages ? "messages" : "none";
+  return way == ExchangeWay::kRounds     ? "rounds"
+         : way == ExchangeWay::kMemory   ? "memory"
+         : way == ExchangeWay::kMessages ? "messages"
+                                         : "none";
 }
 
 class Predictor {
@@ -54,8 +57,9 @@ class Predictor {
 
   // The exchanges of a part, which go one after the other.
   Result<std::vector<ScalingExchange>> exchanges_of(const GraphPart& part) const {
-    TENON_ASSIGN(const std::vector<ExchangeGroup> groups,
-                 exchange_groups(part.graph, part.takes, part.gives, static_cast<size_t>(cluster_.units_per_process), varying_));
+    TENON_ASSIGN(
+        const std::vector<ExchangeGroup> groups,
+        exchange_groups(part.graph, part.takes, part.gives, static_cast<size_t>(cluster_.units_per_process), varying_));
     std::vector<ScalingExchange> out;
     for (const ExchangeGroup& group : groups) out.push_back(exchange_of(group));
     return out;
@@ -65,8 +69,15 @@ class Predictor {
   ScalingExchange exchange_of(const ExchangeGroup& group) const {
     using Work = ExchangeGroup::Work;
     const bool gathers = group.work == Work::kJoin || group.work == Work::kGather;
-    ScalingExchange out{cat(gathers ? "all_gather " : group.work == Work::kDeal ? "reduce_scatter " : "all_reduce ", dtype_name(group.dtype)),
-                        "none", static_cast<int>(group.from.size()), 0, 0, 0};
+    ScalingExchange out{cat(gathers                     ? "all_gather "
+                            : group.work == Work::kDeal ? "reduce_scatter "
+                                                        : "all_reduce ",
+                            dtype_name(group.dtype)),
+                        "none",
+                        static_cast<int>(group.from.size()),
+                        0,
+                        0,
+                        0};
     std::vector<size_t> bytes;
     for (size_t k = 0; k < group.from.size(); ++k) {
       bytes.push_back(static_cast<size_t>(whole_.type(gathers ? group.to[k] : group.from[k]).bytes()));
@@ -128,7 +139,8 @@ Status check(const Cluster& c, const MeasuredStep& step, const ScalingOptions& o
   if (c.processes_per_host > 1 && !is_link(c.inside)) return invalid("scaling: 'inside' has no bandwidth above 0");
   if (c.hosts > 1 && !is_link(c.between)) return invalid("scaling: 'between' has no bandwidth above 0");
   if (!(step.ms > 0) || step.examples < 1)
-    return invalid("scaling: the measured step has ", step.ms, " ms for ", step.examples, " examples, expected more than 0 of both");
+    return invalid("scaling: the measured step has ", step.ms, " ms for ", step.examples,
+                   " examples, expected more than 0 of both");
   if (!(step.backward_share >= 0 && step.backward_share < 1))
     return invalid("scaling: backward's share is ", step.backward_share, ", expected 0 or more and less than 1");
   return check_between({options.all_reduce_dtype, options.shard_optimizer_state}, "ScalingOptions");
@@ -158,7 +170,8 @@ class Scaling {
     const Spread spread{processes * cluster_.units_per_process, 1, InputPipelineConfig::kBroadcast};
     BetweenReplicas between;
     if (processes > 1) between = {options_.all_reduce_dtype, options_.shard_optimizer_state};
-    TENON_ASSIGN(const Trace traced, trace_model(model_, params_, features_, batch_size, Mode::kTrain, spread, false, between));
+    TENON_ASSIGN(const Trace traced,
+                 trace_model(model_, params_, features_, batch_size, Mode::kTrain, spread, false, between));
     return simplify(*traced.graph);
   }
 

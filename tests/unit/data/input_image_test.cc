@@ -366,9 +366,9 @@ TEST(InputImages, FeaturesMayHaveOtherNames) {
   EXPECT_EQ(found.images, expected.images);
   EXPECT_EQ(found.labels, (std::vector<int32_t>{0, 4, 1}));
   options.label_offset = 3;
-  EXPECT_EQ(read_images(options).status.message(),
-            shard_path(others, "train", 0, 1) + ": record at offset 0: class: expected 3 to 7 for 5 classes "
-            "(--num_classes, --label_offset), found 0");
+  EXPECT_EQ(read_images(options).status.message(), shard_path(others, "train", 0, 1) +
+                                                       ": record at offset 0: class: expected 3 to 7 for 5 classes "
+                                                       "(--num_classes, --label_offset), found 0");
 }
 
 // What read_image and rescale make of the same bytes, which tests of maps hold to others' numbers.
@@ -391,7 +391,8 @@ TEST(InputImages, OptionsReadAsTheMapsOfTheSameNamesDo) {
     }
     std::string packed(compressBound(rows.size()), '\0');
     uLongf size = packed.size();
-    EXPECT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()), rows.size()),
+    EXPECT_EQ(compress(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(rows.data()),
+                       rows.size()),
               Z_OK);
     const auto chunk = [](std::string name, const std::string& data) {
       std::string out, body = std::move(name) + data;
@@ -432,7 +433,11 @@ TEST(InputImages, OptionsReadAsTheMapsOfTheSameNamesDo) {
 
 // ---- decoded images that are kept ----
 std::vector<Stored> a_few_images() {
-  return {{"JPEG", 60, 80, 3, 1}, {"PNG", 33, 20, 3, 2}, {"RAW", 9, 8, 3, 3}, {"JPEG", 40, 90, 3, 4}, {"JPEG", 120, 100, 3, 5}};
+  return {{"JPEG", 60, 80, 3, 1},
+          {"PNG", 33, 20, 3, 2},
+          {"RAW", 9, 8, 3, 3},
+          {"JPEG", 40, 90, 3, 4},
+          {"JPEG", 120, 100, 3, 5}};
 }
 
 InputOptions caching(const TemporaryDirectory& directory, const std::string& file = {}) {
@@ -476,7 +481,8 @@ TEST(ImageCache, WhatIsKeptIsBoundedAndTheRestIsDecodedAnew) {
   testing::internal::CaptureStderr();
   EXPECT_TRUE(read_images(options, 2, {}, 9).images == plain.images);
   const std::string said = testing::internal::GetCapturedStderr();
-  EXPECT_NE(said.find("images are kept, there is no room for more; the others are decoded anew each time\n"), std::string::npos)
+  EXPECT_NE(said.find("images are kept, there is no room for more; the others are decoded anew each time\n"),
+            std::string::npos)
       << said;
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
 }
@@ -511,10 +517,12 @@ TEST(ImageCache, AFileOfOtherDataOrOptionsIsRefused) {
             "cache " + file + ": holds the images of other data; remove it, or name another file");
   InputOptions grey = caching(directory, file);
   grey.channels = 1;
-  EXPECT_EQ(error(grey), "cache " + file + ": holds images that were decoded with other options; remove it, or name another file");
+  EXPECT_EQ(error(grey),
+            "cache " + file + ": holds images that were decoded with other options; remove it, or name another file");
   EXPECT_EQ(error(caching(directory, directory.write("text", "no cache"))),
             "cache " + (directory / "text") + ": is no cache of images; remove it, or name another file");
-  EXPECT_NE(error(caching(directory, directory / "none/cache")).find("none/cache: No such file or directory"), std::string::npos);
+  EXPECT_NE(error(caching(directory, directory / "none/cache")).find("none/cache: No such file or directory"),
+            std::string::npos);
 }
 
 TEST(ImageCache, ADamagedFileIsNamedOrItsImagesAreDecodedAnew) {

@@ -26,14 +26,13 @@ EstimatorSpec layers(const Features& features, const Tensor& labels, Mode mode, 
   return spec;
 }
 
-std::vector<ScalingRow> predicted(const Cluster& cluster, const ScalingOptions& options = {}, double backward_share = 0) {
+std::vector<ScalingRow> predicted(const Cluster& cluster, const ScalingOptions& options = {},
+                                  double backward_share = 0) {
   const MeasuredStep step{.ms = 100, .examples = 32, .backward_share = backward_share};
   return predict_scaling(layers, {}, kFeatures, cluster, step, options).take();
 }
 
-Cluster hosts(int n, double bytes_per_s) {
-  return {n, 1, 1, true, {1e10, 0}, {bytes_per_s, 0}};
-}
+Cluster hosts(int n, double bytes_per_s) { return {n, 1, 1, true, {1e10, 0}, {bytes_per_s, 0}}; }
 
 uint64_t exchanged(const ScalingRow& row) {
   uint64_t bytes = 0;
@@ -91,7 +90,9 @@ TEST(Scaling, AFixedBatchIsSharedOut) {
   EXPECT_DOUBLE_EQ(rows[0].step_ms, 100);
   EXPECT_LT(rows[2].step_ms, rows[1].step_ms);
   EXPECT_GT(rows[2].step_ms, 25);  // updates take as long as before
-  EXPECT_EQ(predict_scaling(layers, {}, kFeatures, hosts(4, 1e9), {.ms = 1, .examples = 32}, {.batch_size = 30}).status().message(),
+  EXPECT_EQ(predict_scaling(layers, {}, kFeatures, hosts(4, 1e9), {.ms = 1, .examples = 32}, {.batch_size = 30})
+                .status()
+                .message(),
             "train batch size 30 must be divisible by number of replicas 4");
 }
 
