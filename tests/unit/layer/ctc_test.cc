@@ -37,9 +37,9 @@ std::map<std::string, CtcCase> ctc_cases() {
 struct CtcFound {
   Numbers each, gradient;
 };
-CtcFound ctc_of(const CtcCase& c, bool lengths) {
+CtcFound ctc_of(const CtcCase& c, bool lengths, DType labels = DType::kI32) {
   Graph graph;
-  const Tensor x = feed(graph, "x", c.at("logits").shape), y = feed(graph, "y", c.at("labels").shape, DType::kI32);
+  const Tensor x = feed(graph, "x", c.at("logits").shape), y = feed(graph, "y", c.at("labels").shape, labels);
   CtcOptions o{.reduction = Reduction::kNone};
   const Shape& each = c.at("each").shape;
   if (lengths) {
@@ -72,6 +72,20 @@ TEST(Ctc, GivesKerasLossesAndGradients) {
     }
   }
   EXPECT_EQ(tried, 10);
+}
+
+// A table of numbers gives labels as floats.
+TEST(Ctc, TakesLabelsThatAreFloats) {
+  int tried = 0;
+  for (const auto& [name, c] : ctc_cases()) {
+    if (name.find("plain") == std::string::npos || c.at("each").values[0] > 1e4) continue;
+    SCOPED_TRACE(name);
+    const CtcFound f = ctc_of(c, true, DType::kF32);
+    golden::expect_near(f.each, c.at("each").values, 2e-6);
+    golden::expect_near(f.gradient, c.at("gradient of the sum").values, 5e-6);
+    ++tried;
+  }
+  EXPECT_EQ(tried, 4);
 }
 
 TEST(Ctc, WithoutTheLengthsGivesOtherLosses) {

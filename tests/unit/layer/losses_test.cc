@@ -356,6 +356,15 @@ struct Inputs {
   Tensor i32(const Shape& s) { return feed(graph, "i", s, DType::kI32); }
 };
 
+// Keras 3.15 of the same floats: keras.losses.categorical_generalized_cross_entropy(y, p, 0.5).
+TEST(Losses, GeneralizedCrossEntropyTakesClassesThatAreFloats) {
+  Graph graph;
+  const Tensor y = feed(graph, "y", {3}), p = feed(graph, "p", {3, 3});
+  Session session(graph, {categorical_generalized_cross_entropy(y, p, {.q = 0.5, .reduction = Reduction::kNone})});
+  const Numbers found = session.run({{"y", {0, 2, 1}}, {"p", {0.7, 0.2, 0.1, 0.1, 0.3, 0.6, 0.3, 0.4, 0.3}}})[0];
+  golden::expect_near(found, {0.32667994, 0.45080662, 0.73508894}, 1e-6);
+}
+
 TEST(Losses, SayWhatDoesNotFit) {
   Inputs in;
   EXPECT_EQ(error_of([&] {
