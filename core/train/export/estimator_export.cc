@@ -4,7 +4,7 @@
 
 #include "export/version_writer.h"
 #include "train/estimator_impl.h"
-#include "train/export_outputs.h"
+#include "train/export/export_outputs.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/export_outputs.h"
+#include "train/export/export_outputs.h"
 
 #include <algorithm>
 
