@@ -25,8 +25,8 @@ struct Command {
   std::string (*details)() = nullptr;
 };
 
-extern const Command kDevices, kData, kConvert, kTrain, kEvaluate, kPredict, kTranslate, kSummarize, kGenerate, kAnswer,
-    kScore, kInspect, kPreflight, kPlot, kBench;
+extern const Command kDevices, kData, kConvert, kTrain, kEvaluate, kPredict, kExport, kTranslate, kSummarize, kGenerate,
+    kAnswer, kScore, kInspect, kPreflight, kPlot, kBench;
 
 // --device, --threads, --seed, --json, --verbose, --help
 void add_common_flags(Flags& flags);

@@ -12,9 +12,9 @@
 namespace tenon::runner {
 namespace {
 
-const Command* const kCommands[] = {&kDevices, &kData,      &kConvert,   &kTrain,    &kEvaluate,
-                                    &kPredict, &kTranslate, &kSummarize, &kGenerate, &kAnswer,
-                                    &kScore,   &kInspect,   &kPreflight, &kPlot,     &kBench};
+const Command* const kCommands[] = {&kDevices, &kData,      &kConvert,   &kTrain,    &kEvaluate, &kPredict,
+                                    &kExport,  &kTranslate, &kSummarize, &kGenerate, &kAnswer,   &kScore,
+                                    &kInspect, &kPreflight, &kPlot,      &kBench};
 
 const Command* find_command(const std::string& name) {
   for (const Command* c : kCommands)

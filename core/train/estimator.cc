@@ -5,7 +5,7 @@
 #include "tenon/processes.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
-#include "train/export_outputs.h"
+#include "train/export/export_outputs.h"
 
 namespace tenon {
 namespace {

@@ -6,7 +6,7 @@
 #include "op/op.h"
 #include "op/replicas.h"
 #include "step/program.h"
-#include "train/export_outputs.h"
+#include "train/export/export_outputs.h"
 
 namespace tenon {
 namespace {

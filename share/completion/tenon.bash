@@ -49,7 +49,7 @@ _tenon() {
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images translation summaries answers text table' ;;
-      train | evaluate | predict | preflight) words=$(_tenon_listed Models train) ;;
+      train | evaluate | predict | export | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
       bench) words='step fit decode op input exchange' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;

@@ -49,6 +49,15 @@ class ImageData : public ModelData {
   }
   const std::vector<std::string>& labels() const override { return labels_; }
 
+  std::optional<ExportedImages> exported_images() const override {
+    return ExportedImages{.height = height_,
+                          .width = width_,
+                          .channels = channels_,
+                          .resize = records_.resize,
+                          .alpha = records_.alpha,
+                          .background = records_.background};
+  }
+
   ExampleFn random_example() const override {
     return [classes = classes_](int64_t i, const Sample& sample, Slots& out) -> Status {
       SampleRandom random(sample.seed, 1, static_cast<uint64_t>(i));

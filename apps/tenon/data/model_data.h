@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "flags.h"
 #include "model/model_record.h"
 #include "models/models.h"
+#include "tenon/export.h"
 #include "tenon/input.h"
 
 namespace tenon::runner {
@@ -52,6 +54,8 @@ class ModelData {
   virtual std::string vocabulary() const { return {}; }
   // Files that the model directory needs beside model.json, written once training begins.
   virtual void remember(const std::string& /*model_dir*/) const {}
+  // How files of images become its examples, where they do; none: it takes no files.
+  virtual std::optional<ExportedImages> exported_images() const { return {}; }
   // What is measured at each evaluation beside the model's own metrics, of the newest checkpoint; empty: nothing.
   using Measure = std::function<std::vector<std::pair<std::string, double>>()>;
   virtual Measure measure(const Flags& /*flags*/, const Params& /*params*/) const { return {}; }

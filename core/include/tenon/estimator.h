@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "tenon/callback.h"
+#include "tenon/export.h"
 #include "tenon/export_output.h"
 #include "tenon/features.h"
 #include "tenon/layers.h"
@@ -247,6 +248,11 @@ class Estimator {
   Result<ParameterCount> count_parameters(const Dataset& input);
   // What the model takes and answers when it is exported: of the features that it uses.
   Result<std::vector<ExportSignature>> signatures(const Dataset& input);
+  // Writes EXPORT_DIR_BASE/VERSION from a checkpoint, for what serves it (tenon/export.h); its path. `input` says which features the
+  // model has, and nothing is read from it. An error of a model that draws numbers, changes variables, or depends on the number of
+  // examples otherwise than by having a row for each, names the node.
+  Result<std::string> export_saved_model(const std::string& export_dir_base, const Dataset& input,
+                                         const ExportOptions& options = {});
   // The model's weights and moving averages, in the order in which the model makes them.
   struct VariableInfo {
     std::string name;

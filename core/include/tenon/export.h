@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tenon/image_options.h"
-#include "tenon/pixels.h"
-#include "tenon/types.h"
+#include "tenon/dataset.h"
 
 namespace tenon {
 
@@ -30,14 +28,14 @@ struct ExportedImages {
 struct ExportOptions {
   // Of the directory: larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one more than the largest.
   int64_t version = 0;
-  std::string checkpoint = {};           // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
+  std::string checkpoint = {};  // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
   std::vector<std::string> labels = {};  // class names, in order: each signature with "classid" answers "class" too
   // Models of images answer files too: the signature "image_bytes". As the default signature, or beside it:
   std::optional<ExportedImages> images = {};
   bool tensor_default = false;  // "serving_default" takes the tensor where there is `images`
-  bool tensorflow = true;       // with saved_model.pb. What TensorFlow has no op for is an error that lists all such nodes
-  bool frozen = false;          // weights are constants of TensorFlow's graph, of up to 2 GB, and there is nothing of Tenon's
-  int keep = 0;                 // newest versions that stay; 0: all
+  bool tensorflow = true;  // with saved_model.pb. What TensorFlow has no op for is an error that lists all such nodes
+  bool frozen = false;  // weights are constants of TensorFlow's graph, of up to 2 GB, and there is nothing of Tenon's
+  int keep = 0;         // newest versions that stay; 0: all
 };
 
 }  // namespace tenon

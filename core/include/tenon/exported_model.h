@@ -31,7 +31,7 @@ struct ServingValue {
     kImage,   // an input: the bytes of a JPEG, PNG or WebP file, which become the tensor `tensor`
     kLabel,   // an output: the class name of the number in the tensor `tensor`
   };
-  std::string name;    // "image_bytes"
+  std::string name;  // "image_bytes"
   Kind kind = Kind::kTensor;
   std::string tensor;  // of the function: the same as `name` where it is a tensor
   Type type;           // of that tensor, of an example: without the rows
@@ -58,7 +58,7 @@ class ExportedModel {
   std::string label(int64_t class_id) const;  // its number in text where it has no name
 
   // The values of its variables go to the strategy, unless they are there; to be called before the first function runs.
-  Status load(const Strategy& strategy) const;
+  Status load(Strategy& strategy) const;
   // Of the signature's tensors, by name; results have a row an example. Throws Error where there is no such signature.
   Function function(const Strategy& strategy, std::string_view signature = "serving_default") const;
 

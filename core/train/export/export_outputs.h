@@ -9,6 +9,8 @@
 
 namespace tenon {
 
+constexpr const char* kDefaultSignature = "serving_default";
+
 // With "serving_default"; where the spec says nothing that is its predictions. Throws Error.
 ExportOutputs export_outputs(const EstimatorSpec& spec);
 

@@ -1,4 +1,4 @@
-#include "train/export_outputs.h"
+#include "train/export/export_outputs.h"
 
 #include <algorithm>
 
@@ -9,7 +9,6 @@
 namespace tenon {
 namespace {
 
-constexpr const char* kDefault = "serving_default";
 
 void expect_set(const char* kind, const std::string& name, Tensor tensor) {
   if (!tensor) fail(kind, ": '", name, "' was never set");
@@ -82,16 +81,16 @@ ExportOutput RegressionOutput(Tensor value) {
 
 ExportOutputs export_outputs(const EstimatorSpec& spec) {
   ExportOutputs out = spec.export_outputs;
-  if (out.empty()) return {{kDefault, PredictOutput(spec.predictions)}};
+  if (out.empty()) return {{kDefaultSignature, PredictOutput(spec.predictions)}};
   std::vector<std::string_view> keys;
   for (const auto& [key, output] : out) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) fail("export_outputs: there are two '", key, "'");
     keys.push_back(key);
   }
-  if (std::find(keys.begin(), keys.end(), kDefault) != keys.end()) return out;
+  if (std::find(keys.begin(), keys.end(), kDefaultSignature) != keys.end()) return out;
   if (out.size() > 1)
-    fail("export_outputs: of several, ", join(keys), ", one has to be named '", kDefault, "': which is the default");
-  out.emplace_back(kDefault, out[0].second);
+    fail("export_outputs: of several, ", join(keys), ", one has to be named '", kDefaultSignature, "': which is the default");
+  out.emplace_back(kDefaultSignature, out[0].second);
   return out;
 }
 

@@ -1,0 +1,92 @@
+// tenon export: a trained model as what TensorFlow, TF Serving and `tenon serve` open.
+#include "model/model_run.h"
+#include "process.h"
+#include "tenon/checkpoint.h"
+#include "tenon/exported_model.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare_export(Flags& flags, const std::vector<std::string>& words) {
+  add_model_flags(flags, words);
+  flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
+  flags.text("checkpoint", "", "prefix of another checkpoint");
+  flags.text("output", "", "directory of versions: the model becomes OUTPUT/VERSION");
+  flags.text("signature", "image_bytes",
+             "what \"serving_default\" takes, of a model of images: files, or the numbers that it was trained on; the "
+             "other is a signature by its own name",
+             {"image_bytes", "tensor"});
+  flags.text("format", "saved_model",
+             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops",
+             {"saved_model", "tenon"});
+  flags.boolean("frozen", false, "weights are constants of TensorFlow's graph; for TensorFlow alone, up to 2 GB");
+  flags.integer("version", 0, "number of the version, larger than those there; 0: the seconds since 1970", 0,
+                int64_t{1} << 53);
+  flags.integer("keep", 0, "newest versions that stay in OUTPUT; 0: all", 0, 1 << 30);
+  add_device_flags(flags);
+}
+
+ExportOptions options_of(const Flags& flags, const ModelRun& model) {
+  ExportOptions out{.version = flags.integer("version"),
+                    .checkpoint = flags.text("checkpoint"),
+                    .labels = model.data().labels(),
+                    .images = model.data().exported_images(),
+                    .tensor_default = flags.text("signature") == "tensor",
+                    .tensorflow = flags.text("format") == "saved_model",
+                    .frozen = flags.boolean("frozen"),
+                    .keep = static_cast<int>(flags.integer("keep"))};
+  if (flags.given("signature") && !out.images)
+    throw UsageError{format("--signature: the model %s takes no images", model.info().name)};
+  if (out.frozen && !out.tensorflow) throw UsageError{"--frozen and --format tenon exclude each other"};
+  return out;
+}
+
+// "serving_default: image_bytes -> probabilities, classid, class"
+std::string signature_text(const ServingSignature& signature) {
+  const auto names = [](const std::vector<ServingValue>& values) {
+    std::string out;
+    for (const ServingValue& value : values) out += (out.empty() ? "" : ", ") + value.name;
+    return out;
+  };
+  return signature.key + ": " + names(signature.inputs) + " -> " + names(signature.outputs);
+}
+
+void print_result(const ModelRun& model, const std::string& path, int64_t step, bool frozen, bool json) {
+  if (json) {
+    print_line(Json("result").add("model", model.info().name).add("output", path).add("global_step", step).str());
+    return;
+  }
+  print_line(format("step %ld of %s in %s", static_cast<long>(step), model.info().name, path.c_str()));
+  if (frozen) return;
+  const ExportedModel exported = ExportedModel::open(path).take();
+  for (const ServingSignature& signature : exported.signatures()) print_line("  " + signature_text(signature));
+}
+
+int run_export(const Flags& flags, const std::vector<std::string>& words) {
+  const ModelRun model(flags, words);
+  if (flags.text("checkpoint").empty()) flags.required("model_dir");
+  const std::string output = flags.required("output");
+  const ExportOptions options = options_of(flags, model);
+  Estimator estimator = model.estimator({.model_dir = flags.text("model_dir"), .device = device_of(flags)});
+  estimator.set_events(model.events());
+  const std::string path = estimator.export_saved_model(output, model.synthetic(1, false), options).take();
+  const int64_t step = options.checkpoint.empty()
+                           ? estimator.global_step().take()
+                           : CheckpointFile::open(options.checkpoint).take().global_step().take();
+  check(estimator.close());
+  print_result(model, path, step, options.frozen, flags.boolean("json"));
+  return 0;
+}
+
+}  // namespace
+
+const Command kExport{
+    .name = "export",
+    .arguments = "[MODEL] --model_dir DIR --output DIR [FLAGS]",
+    .summary = "Writes a trained model for what serves it: TensorFlow, TF Serving, tenon serve",
+    .declare = declare_export,
+    .run = run_export,
+    .details = list_of_models,
+};
+
+}  // namespace tenon::runner

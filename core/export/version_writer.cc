@@ -1,0 +1,177 @@
+#include "export/version_writer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <ctime>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/crc32c.h"
+#include "base/file/directory_lock.h"
+#include "base/file/file.h"
+#include "base/text.h"
+#include "checkpoint/tensor_bundle.h"
+#include "export/saved_model.h"
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+
+int64_t version_of(std::string_view name) {
+  int64_t out = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
+  return error == std::errc() && end == name.data() + name.size() && out > 0 ? out : 0;
+}
+
+// A directory that is gone again unless it is renamed to what it is for.
+class Unfinished {
+ public:
+  explicit Unfinished(std::string path) : path_(std::move(path)) {}
+  ~Unfinished() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  const std::string& path() const { return path_; }
+  std::string file(std::string_view name) const { return cat(path_, "/", name); }
+  Status rename_to(const std::string& path) {
+    if (::rename(path_.c_str(), path.c_str()) != 0) return file_error("cannot make", path, errno);
+    path_.clear();
+    return sync_directory(directory_of(path));
+  }
+
+ private:
+  std::string path_;
+};
+
+// What processes that ended left, under the lock of the directory.
+void remove_unfinished(const std::string& base) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(base, ignored))
+    if (entry.path().filename().string().starts_with(".unfinished-")) fs::remove_all(entry.path(), ignored);
+}
+
+Status write_weights(const VersionContents& contents, const std::string& prefix) {
+  TENON_ASSIGN(BundleWriter writer, BundleWriter::create(prefix));
+  for (const PortableInput& input : contents.model.graph.inputs) {
+    if (!input.variable) continue;
+    TENON_ASSIGN(const Array value, contents.variable(input.name));
+    TENON_TRY(writer.add(input.name, value.type(), value.bytes()));
+  }
+  return writer.commit();
+}
+
+Status write_manifest(const Unfinished& directory, const std::vector<std::string>& files) {
+  nlohmann::ordered_json json{{"format", 1}, {"files", nlohmann::ordered_json::object()}};
+  for (const std::string& name : files) {
+    TENON_ASSIGN(const File file, File::open(directory.file(name)));
+    std::vector<char> piece(std::min<int64_t>(std::max<int64_t>(file.size(), 1), 1 << 20));
+    uint32_t crc = 0;
+    for (int64_t at = 0; at < file.size(); at += static_cast<int64_t>(piece.size())) {
+      const auto bytes = static_cast<size_t>(std::min<int64_t>(file.size() - at, static_cast<int64_t>(piece.size())));
+      TENON_TRY(file.read_exactly_at(at, piece.data(), bytes));
+      crc = crc32c_extend(crc, piece.data(), bytes);
+    }
+    json["files"][name] = {{"bytes", file.size()}, {"crc32c", crc}};
+  }
+  return atomic_write(directory.file(cat(kExportedPart, "/manifest.json")), cat(json.dump(2), "\n"));
+}
+
+Status write_tenon_part(const VersionContents& contents, const Unfinished& directory, std::vector<std::string> files) {
+  TENON_TRY(make_directories(directory.file("variables")));
+  TENON_TRY(make_directories(directory.file(kExportedPart)));
+  TENON_TRY(write_weights(contents, directory.file(kExportedWeights)));
+  files.push_back(bundle_index_path(kExportedWeights));
+  files.push_back(bundle_data_path(kExportedWeights));
+  files.push_back(cat(kExportedPart, "/model.pb"));
+  TENON_TRY(atomic_write(directory.file(files.back()), to_bytes(contents.model)));
+  if (!contents.labels.empty()) {
+    files.push_back(cat(kExportedPart, "/labels.txt"));
+    TENON_TRY(atomic_write(directory.file(files.back()), cat(join(contents.labels, "\n"), "\n")));
+  }
+  TENON_TRY(write_manifest(directory, files));
+  for (const char* inner : {kExportedPart, "assets.extra", "variables"})
+    TENON_TRY(sync_directory(directory.file(inner)));
+  return {};
+}
+
+Status write_files(const VersionContents& contents, const ExportOptions& options, const Unfinished& directory) {
+  std::vector<std::string> files;
+  if (options.tensorflow) {
+    const ModelFile& model = contents.model;
+    SavedModelContents tensorflow{model.graph, model.signatures, model.images, contents.labels};
+    if (options.frozen) tensorflow.frozen = contents.variable;
+    TENON_ASSIGN(const std::string bytes, saved_model(tensorflow));
+    files.emplace_back("saved_model.pb");
+    TENON_TRY(atomic_write(directory.file(files.back()), bytes));
+  }
+  if (!options.frozen) TENON_TRY(write_tenon_part(contents, directory, files));
+  return sync_directory(directory.path());
+}
+
+Result<int64_t> next_version(const std::vector<int64_t>& there, int64_t asked, const std::string& base) {
+  const int64_t newest = there.empty() ? 0 : there.back();
+  if (asked == 0) return std::max<int64_t>(std::time(nullptr), newest + 1);
+  if (asked > newest) return asked;
+  return invalid("version ", asked, ": '", base, "' has version ", newest, ", expected a larger one");
+}
+
+// Oldest first. Servers that still answer with one keep its files open.
+Status remove_old(const std::string& base, int keep) {
+  TENON_ASSIGN(const std::vector<int64_t> versions, versions_in(base));
+  for (size_t i = 0; keep > 0 && i + static_cast<size_t>(keep) < versions.size(); ++i) {
+    Unfinished gone(cat(base, "/.unfinished-", versions[i], "-", getpid()));
+    if (::rename(cat(base, "/", versions[i]).c_str(), gone.path().c_str()) != 0)
+      return file_error("cannot remove", cat(base, "/", versions[i]), errno);
+  }
+  return {};
+}
+
+Status check_options(const VersionContents& contents, const ExportOptions& options) {
+  if (options.version < 0) return invalid("version is ", options.version, ", expected 1 or more, or 0");
+  if (options.keep < 0) return invalid("keep is ", options.keep, ", expected 0 or more");
+  if (options.frozen && !options.tensorflow)
+    return invalid("a frozen model is TensorFlow's alone; without it there would be none");
+  for (const std::string& label : contents.labels)
+    if (label.find('\n') != std::string::npos)
+      return invalid("the class name '", abbreviated(label), "' has a line end");
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<int64_t>> versions_in(const std::string& base) {
+  std::vector<int64_t> out;
+  std::error_code error;
+  if (!fs::exists(base, error)) return out;
+  TENON_ASSIGN(const std::vector<std::string> names, list_names(base, "[0-9]*"));
+  for (const std::string& name : names)
+    if (const int64_t version = version_of(name); version > 0 && fs::is_directory(cat(base, "/", name), error))
+      out.push_back(version);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<std::string> write_version(const std::string& base, const VersionContents& contents,
+                                  const ExportOptions& options) {
+  TENON_TRY(check_options(contents, options));
+  TENON_TRY(make_directories(base));
+  TENON_ASSIGN(const DirectoryLock lock, DirectoryLock::take(base, "export directory", "export"));
+  remove_unfinished(base);
+  TENON_ASSIGN(const std::vector<int64_t> there, versions_in(base));
+  TENON_ASSIGN(const int64_t version, next_version(there, options.version, base));
+  Unfinished directory(cat(base, "/.unfinished-", version, "-", getpid()));
+  TENON_TRY(make_directories(directory.path()));
+  TENON_TRY(write_files(contents, options, directory));
+  const std::string path = cat(base, "/", version);
+  TENON_TRY(directory.rename_to(path));
+  TENON_TRY(remove_old(base, options.keep));
+  return path;
+}
+
+}  // namespace tenon
