@@ -19,7 +19,7 @@ class BeastParser : public http::basic_parser<true> {
   bool old_version = false, odd_length = false, odd_encoding = false, encoded = false;
 
  private:
-  using Error = http::error_code;
+  using Error = beast::error_code;
   void on_request_impl(http::verb, beast::string_view m, beast::string_view t, int version, Error&) override {
     method = view(m);
     target = view(t);
@@ -82,7 +82,7 @@ RequestParser::~RequestParser() = default;
 RequestParser::Problem RequestParser::take(std::string* in) {
   BeastParser& parser = *impl_->parser;
   size_t taken = 0;
-  http::error_code error;
+  beast::error_code error;
   while (taken < in->size() && !parser.is_done()) {
     const size_t n = parser.put(boost::asio::buffer(in->data() + taken, in->size() - taken), error);
     taken += n;
