@@ -45,7 +45,7 @@ ExportOptions options_of(const Flags& flags, const ModelRun& model) {
 std::string signature_text(const ServingSignature& signature) {
   const auto names = [](const std::vector<ServingValue>& values) {
     std::string out;
-    for (const ServingValue& value : values) out += (out.empty() ? "" : ", ") + value.name;
+    for (const ServingValue& value : values) add_item(out, value.name);
     return out;
   };
   return signature.key + ": " + names(signature.inputs) + " -> " + names(signature.outputs);
