@@ -42,10 +42,7 @@ Connection::Connection(asio::io_context& context, tcp::socket socket, HttpShared
   ++shared_->metrics->accepted;
 }
 
-Connection::~Connection() {
-  take_back_bytes();
-  --shared_->metrics->connections;
-}
+Connection::~Connection() { end(); }
 
 void Connection::start(bool too_many) {
   boost::system::error_code ignored;
@@ -60,8 +57,10 @@ void Connection::start(bool too_many) {
 void Connection::end() {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
+  take_back_bytes();
   boost::system::error_code ignored;
   socket_.close(ignored);
+  --shared_->metrics->connections;
 }
 
 // From now on: time for an idle connection, and for bytes that go or come at a least rate.

@@ -82,6 +82,18 @@ std::string metadata_answer(const std::string& model, const LoadedVersion& versi
          "}}}}\n";
 }
 
+Result<std::string> classes_answer(const LoadedVersion& version) {
+  const ServedModel& model = version.batcher.model();
+  for (const ServingSignature& s : model.signatures())
+    for (const ServingValue& output : s.outputs) {
+      if ((output.name != "probabilities" && output.name != "scores") || output.type.shape.rank() != 1) continue;
+      std::string out;
+      for (int64_t c = 0; c < output.type.shape[0]; ++c) out += (c ? "," : "") + json_string(model.label(c));
+      return "{\"classes\":[" + out + "]}\n";
+    }
+  return Status(Code::kUnavailable, "the model has no output 'probabilities' or 'scores'");
+}
+
 std::string models_answer(const ServedModels& models) {
   std::string out;
   for (const auto& model : models.all())

@@ -15,6 +15,9 @@ Result<std::string> status_answer(const ModelVersions& model, std::optional<int6
 // {"model_spec": {..}, "metadata": {"signature_def": {"signature_def": {"serving_default": {"inputs": ..
 std::string metadata_answer(const std::string& model, const LoadedVersion& version);
 
+// {"classes": ["daisy", ..]}: what the numbers of "probabilities" or "scores" stand for. Tenon's own. kUnavailable: there are none.
+Result<std::string> classes_answer(const LoadedVersion& version);
+
 // {"models": [{"name": "flowers", "ready": true, "model_version_status": [..]}]}: Tenon's own.
 std::string models_answer(const ServedModels& models);
 

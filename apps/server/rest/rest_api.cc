@@ -149,13 +149,15 @@ HttpResponse RestApi::models_get(const Route& route) const {
   const ModelVersions* const model = models_->find(route.model);
   if (!model) return error_response(404, "Could not find any versions of model " + route.model);
   std::optional<int64_t> number = route.version.number;
-  if (route.kind == RouteKind::kMetadata || !route.version.label.empty()) {
+  Result<std::string> text = Status(Code::kInternal, "no answer");
+  if (route.kind != RouteKind::kStatus || !route.version.label.empty()) {
     const auto version = model->find(route.version);
     if (!version.ok()) return error_response(404, version.status().message());
     if (route.kind == RouteKind::kMetadata) return {200, metadata_answer(route.model, **version)};
+    if (route.kind == RouteKind::kClasses) text = classes_answer(**version);
     number = (*version)->number;
   }
-  Result<std::string> text = status_answer(*model, number);
+  if (route.kind == RouteKind::kStatus) text = status_answer(*model, number);
   return text.ok() ? HttpResponse{200, std::move(*text)} : error_response(404, text.status().message());
 }
 

@@ -50,6 +50,9 @@ Route route_of_model(std::string_view rest) {
   } else if (rest.ends_with("/metadata")) {
     route.kind = RouteKind::kMetadata;
     rest.remove_suffix(9);
+  } else if (rest.ends_with("/classes")) {
+    route.kind = RouteKind::kClasses;
+    rest.remove_suffix(8);
   }
   route.model = next_part(&rest);
   if (route.model.empty()) return {};

@@ -19,6 +19,7 @@ enum class RouteKind : uint8_t {
   kModels,    // /v1/models
   kStatus,    // /v1/models/M[/versions/V|/labels/L]
   kMetadata,  // .. /metadata
+  kClasses,   // .. /classes: Tenon's own
   kPredict,   // .. :predict
   kClassify,  // .. :classify
   kRegress,   // .. :regress
