@@ -15,7 +15,7 @@
 #include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
 #include "bench/bench_input.h"
-#include "bench/bench_op.h"
+#include "bench/op/bench_op.h"
 #include "bench/bench_serve.h"
 #include "bench/machine_limits.h"
 #include "command.h"
