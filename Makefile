@@ -36,7 +36,7 @@ help:
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=.. DTYPE_POLICY=..)'
-	@echo 'make bench-processes     time PROCESSES=2 of one thread beside DDP of PyTorch (CASES=.. ROUNDS=3)'
+	@echo 'make bench-processes     time PROCESSES=2 of one thread beside DDP of PyTorch, their sums beside those of MPI and gloo (CASES=.. ROUNDS=3)'
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
@@ -134,6 +134,8 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh peers
 endif
 	@bench/peers/setup.sh build/peers/venv
+	@bench/peers/all_reduce.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
+	  --processes $(PROCESSES) --rounds $(ROUNDS)
 	@python3 bench/peers/compare.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
 	  --processes $(PROCESSES) --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) --dtype_policy $(DTYPE_POLICY) \
 	  $(if $(PEERS),--peers $(PEERS))
