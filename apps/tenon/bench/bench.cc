@@ -18,6 +18,7 @@
 #include "bench/machine_limits.h"
 #include "command.h"
 #include "models/models.h"
+#include "process.h"
 #include "profile.h"
 #include "tenon/processes.h"
 #include "tenon/step_runner.h"
@@ -192,6 +193,7 @@ class Bench {
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 2, "what to time: step CASE, fit CASE, input CASE, decode PARAM_SET, op OP or exchange");
   only_word({words[0]}, "benchmark", {"step", "fit", "input", "decode", "op", "exchange"});
+  if (words[0] == "exchange" || words[0] == "step" || words[0] == "fit") meet_processes();
   if (words[0] == "exchange") return expect_words(words, 1, 1, "no argument"), run_bench_exchange(flags);
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
   if (words[0] == "input") {
