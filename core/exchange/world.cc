@@ -106,7 +106,8 @@ Status World::open() {
   std::unique_lock lock(mutex_);
   const auto unmet_at = std::chrono::steady_clock::now() + most;
   while (!done_.wait_for(lock, kBetweenLooks, [&] { return opened_ || ended_; })) {
-    if (InterruptWatch::interrupted()) std::_Exit(128 + InterruptWatch::signal());  // mpirun ends all so where one has failed
+    if (InterruptWatch::interrupted())
+      std::_Exit(128 + InterruptWatch::signal());  // mpirun ends all so where one has failed
     if (std::chrono::steady_clock::now() >= unmet_at) end_unmet(most);
   }
   if (!opened_) thread_.join();
@@ -295,8 +296,8 @@ Result<std::shared_ptr<Device>> open_joined_device(std::string_view name) {
   Result<std::shared_ptr<Device>> device = open_device(name);
   if (!world || !device.ok()) return device;
   const std::vector<UnitInfo>& units = (*device)->units();
-  TENON_TRY(world->expect_same(
-      "the device", cat((*device)->name(), " with ", units.size(), " units of ", units[0].name, ", ", units[0].version)));
+  TENON_TRY(world->expect_same("the device", cat((*device)->name(), " with ", units.size(), " units of ", units[0].name,
+                                                 ", ", units[0].version)));
   return device;
 }
 

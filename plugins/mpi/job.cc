@@ -59,7 +59,8 @@ bool may_read_processes() {
 void expect_memory() {
   constexpr size_t kBytes = 256 << 20;
   void* const some = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (some == MAP_FAILED) throw Error(TENON_OUT_OF_MEMORY, "no 256 MiB of address space are left to begin MPI with (ulimit -v)");
+  if (some == MAP_FAILED)
+    throw Error(TENON_OUT_OF_MEMORY, "no 256 MiB of address space are left to begin MPI with (ulimit -v)");
   munmap(some, kBytes);
 }
 

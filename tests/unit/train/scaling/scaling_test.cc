@@ -96,6 +96,18 @@ TEST(Scaling, AFixedBatchIsSharedOut) {
             "train batch size 30 must be divisible by number of replicas 4");
 }
 
+TEST(Scaling, WhatMovesBytesHasMoreOfTheTimeWhereTheyCostMore) {
+  // Updates move bytes and the rest computes: of a batch of half the size what is left over is the updates' time.
+  const auto half_batch = [](double flops_per_byte) {
+    const MeasuredStep step{.ms = 100, .examples = 32, .flops_per_byte = flops_per_byte};
+    return predict_scaling(layers, {}, kFeatures, hosts(2, 1e15), step, {.batch_size = 32}).take().back().compute_ms;
+  };
+  EXPECT_DOUBLE_EQ(half_batch(8), half_batch(0));
+  EXPECT_LT(half_batch(0.001), 52);  // arithmetic alone
+  EXPECT_GT(half_batch(1000), 90);   // bytes alone, nearly all of weights
+  EXPECT_LT(half_batch(4), half_batch(16));
+}
+
 // Two processes of a host read 64 examples a step: at 160 a second 0.4 s.
 TEST(Scaling, AStepWaitsForItsInput) {
   const ScalingRow row = predicted({1, 2, 1, true, {1e10, 0}, {}}, {.input_examples_per_s = 160}).back();
