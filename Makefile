@@ -9,6 +9,7 @@ STEPS ?= 2000
 BATCH ?= 128
 ROUNDS ?= 3
 THREADS ?= 2
+PROCESSES ?= 2
 DTYPE_POLICY ?= float32
 ROWS ?=
 HOURS ?=
@@ -20,7 +21,7 @@ TENON := $(RELEASE)/bin/tenon
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers format tidy deb kit clean packages configure
+.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers bench-processes format tidy deb kit clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
@@ -35,6 +36,7 @@ help:
 	@echo 'make install PREFIX=DIR  install the runner, backends, library, headers, CMake packages'
 	@echo 'make bench [CASES=..]    time training steps and the input pipeline'
 	@echo 'make bench-peers         time other frameworks on the same cases (CASES=.. ROUNDS=3 THREADS=2 PEERS=.. DTYPE_POLICY=..)'
+	@echo 'make bench-processes     time PROCESSES=2 of one thread beside DDP of PyTorch, their sums beside those of MPI and gloo (CASES=.. ROUNDS=3)'
 	@echo 'make format              rewrite the sources with clang-format'
 	@echo 'make tidy                read the sources with clang-tidy'
 	@echo 'make deb                 a Debian package in $(RELEASE)'
@@ -123,6 +125,20 @@ endif
 	@bench/peers/setup.sh build/peers/venv
 	@python3 bench/peers/compare.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
 	  --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) --dtype_policy $(DTYPE_POLICY) $(if $(PEERS),--peers $(PEERS))
+
+# Several processes on one machine.
+bench-processes: CASES = resnet20 transformer_small
+bench-processes: THREADS = 1
+bench-processes: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh peers
+endif
+	@bench/peers/setup.sh build/peers/venv
+	@bench/peers/all_reduce.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
+	  --processes $(PROCESSES) --rounds $(ROUNDS)
+	@python3 bench/peers/compare.py --tenon $(TENON) --python build/peers/venv/bin/python --out build/peers/results \
+	  --processes $(PROCESSES) --cases $(CASES) --rounds $(ROUNDS) --threads $(THREADS) --dtype_policy $(DTYPE_POLICY) \
+	  $(if $(PEERS),--peers $(PEERS))
 
 format:
 ifneq ($(PACKAGES),no)

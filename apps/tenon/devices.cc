@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "process.h"
 #include "tenon/processes.h"
 
 namespace tenon::runner {
@@ -137,7 +138,7 @@ void print_processes(const Discovery& found, bool json) {
 
 int run_devices(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 0, 0, "no argument");
-  check(join_processes());
+  meet_processes();
   const std::string& device = flags.text("device");
   const Discovery found = discover_backends(device);
   if (found.backends.empty() && device != "auto" && device != "tpu") expect_refused(found, device);

@@ -66,6 +66,10 @@ int run_command(const Command& command, const std::vector<std::string>& args, bo
   }
   words = flags.parse(args);
   *json = flags.boolean("json");
+  std::string arguments = command.name;
+  for (const std::string& word : words) arguments += " " + word;
+  const std::string given = flags.given_text();
+  set_arguments(given.empty() ? arguments : arguments + " " + given);
   if (flags.has("threads")) set_process_threads(static_cast<int>(flags.integer("threads")));
   return command.run(flags, words);
 }

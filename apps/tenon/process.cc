@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "command.h"
 #include "tenon/interrupts.h"
 #include "tenon/processes.h"
 
@@ -13,6 +14,7 @@ namespace tenon::runner {
 namespace {
 
 std::FILE* output = nullptr;
+std::string own_arguments;
 
 void set_handler(int number, void (*handler)(int)) {
   struct sigaction action {};
@@ -44,6 +46,13 @@ bool take_standard_output() {
 }
 
 std::FILE* standard_output() { return output ? output : stdout; }
+
+void set_arguments(const std::string& arguments) { own_arguments = arguments; }
+
+void meet_processes() {
+  check(join_processes());
+  check(expect_same_in_processes("the arguments", own_arguments));
+}
 
 void let_writes_fail() {
   set_handler(SIGPIPE, on_failed_write);

@@ -18,6 +18,11 @@ bool take_standard_output();
 // Where the runner prints; stdout before that. Never null.
 std::FILE* standard_output();
 
+// Meets the other processes of the job, if there are others. They have to have the same arguments, which are told first: "train fashion
+// --data_dir data".
+void set_arguments(const std::string& arguments);
+void meet_processes();
+
 // SIGPIPE and SIGXFSZ do not end the program: the write that they come from fails, and is told as other failed writes are.
 void let_writes_fail();
 

@@ -4,11 +4,14 @@
   compare.py --tenon build/release/bin/tenon --python build/peers/venv/bin/python --out build/peers/results \\
       --cases mlp_tiny mnist_cnn [--rounds 3] [--threads 2] [--seconds 3] [--peers torch jax:scan] \\
       [--dtype_policy mixed_bfloat16]
+  compare.py --processes 2 --threads 1 --cases resnet20 transformer_small [--peers torch_ddp:eager]
   compare.py --losses 20 --cases resnet20 [--python ..] [--threads 1] [--peers torch]
 
 Every round runs each contestant once, in a process of its own. Results are written after each process. In
-mixed_bfloat16 Tenon in float32 is a contestant too. With --losses nothing is timed: the table has how far each peer's
-losses in mixed_bfloat16 are from its losses in float32, from the same parameters on the same batch.
+mixed_bfloat16 Tenon in float32 is a contestant too. With --processes each contestant is so many processes that share
+the batch, Tenon's started by mpirun; Tenon in one process, of all their threads, is a contestant too. With --losses
+nothing is timed: the table has how far each peer's losses in mixed_bfloat16 are from its losses in float32, from the
+same parameters on the same batch.
 """
 import argparse
 import datetime
@@ -23,7 +26,7 @@ import threading
 
 import report
 from common import cores
-from models import CASES, DTYPE_POLICIES, PEERS, variants
+from models import CASES, DTYPE_POLICIES, peers_of, variants
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -50,7 +53,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=3, help="of each process, after its first step")
-    parser.add_argument("--peers", nargs="+", default=list(PEERS), help="peers, or PEER:VARIANT")
+    parser.add_argument("--processes", type=int, default=1, help="that share a batch, of so many threads each")
+    parser.add_argument("--peers", nargs="+", help="peers, or PEER:VARIANT")
     parser.add_argument("--dtype_policy", default="float32", choices=DTYPE_POLICIES, help="what layers compute in")
     parser.add_argument("--tenon", default="build/release/bin/tenon")
     parser.add_argument("--python", default="build/peers/venv/bin/python")
@@ -60,19 +64,30 @@ def arguments():
     parser.add_argument("--losses", type=int, default=0, help="compare the losses of so many calls of each peer")
     args = parser.parse_args()
     args.dtype_policy = "mixed_bfloat16" if args.losses else args.dtype_policy
-    args.peers = [p for word in args.peers for p in word.split(",") if p]
+    if args.rounds < 1 or args.threads < 1 or args.processes < 1 or args.losses < 0:
+        parser.error("--rounds, --threads and --processes are at least 1, --losses 0")
     args.cases = list(dict.fromkeys(args.cases))
+    for case in args.cases if args.processes > 1 else ():
+        if not CASES[case].trains or CASES[case].batch % args.processes:
+            parser.error(f"--processes: {case} is no training with a batch that {args.processes} processes can share")
+    known_peers = peers_of(args.processes)
+    args.peers = [p for word in args.peers or known_peers for p in word.split(",") if p]
     for wanted in args.peers:
         peer, _, variant = wanted.partition(":")
-        if peer not in PEERS:
-            parser.error(f"--peers: expected {' '.join(PEERS)}, found {wanted}")
+        if peer not in known_peers:
+            parser.error(f"--peers: expected {' '.join(known_peers)}, found {wanted}")
         known = dict.fromkeys(v for case in args.cases for v in variants(peer, case, args.dtype_policy))
         if variant and variant not in known:
             parser.error(f"--peers: {peer} does these cases in {args.dtype_policy} as: "
                          f"{' '.join(known) or 'nothing'}; found {wanted}")
-    if args.rounds < 1 or args.threads < 1 or args.losses < 0:
-        parser.error("--rounds and --threads are at least 1, --losses 0")
     return args
+
+
+def mpirun(args):
+    """What starts Tenon in several processes, and its environment."""
+    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"} if os.geteuid() == 0 else {}
+    return (["mpirun", "-q", "-n", str(args.processes), "--bind-to", "none"],
+            {**as_root, "OMPI_MCA_rmaps_base_oversubscribe": "1"})
 
 
 def run(command, environment, args):
@@ -81,7 +96,7 @@ def run(command, environment, args):
         try:
             process = subprocess.Popen(command, stdout=out, stderr=err, env={**os.environ, **environment},
                                        start_new_session=True,
-                                       preexec_fn=lambda: os.sched_setaffinity(0, cores(args.threads)))
+                                       preexec_fn=lambda: os.sched_setaffinity(0, cores(args.threads * args.processes)))
         except OSError as e:
             return None, f"{command[0]}: {e.strerror}", 0
         timed_out = threading.Event()
@@ -121,17 +136,24 @@ def why(code, complaints):
 def run_peer(peer, variant, case, policy, args, *more):
     command = [args.python, str(HERE / f"{peer}_peer.py"), case, variant, "--threads", str(args.threads),
                "--dtype_policy", policy, *more]
+    command += ["--processes", str(args.processes)] if args.processes > 1 else []
     inductor = (args.out.parent / "inductor").resolve()
     return run(command, {**ENVIRONMENT, "TORCHINDUCTOR_CACHE_DIR": str(inductor)}, args)
 
 
+def run_tenon(variant, case, args):
+    alone = args.processes == 1 or variant == report.ONE_PROCESS
+    starter, environment = ([], {}) if alone else mpirun(args)
+    threads = args.threads * (args.processes if alone else 1)
+    policy = "float32" if variant == report.FLOAT32 else args.dtype_policy
+    return run([*starter, args.tenon, "bench", "step", case, "--device", "cpu", "--rounds", "1000", "--max_seconds",
+                str(args.seconds), "--threads", str(threads), "--dtype_policy", policy, "--json"], environment, args)
+
+
 def time_once(peer, variant, case, args):
-    """One process: what it measured, or {"error": why}."""
+    """One contestant: what it measured, or {"error": why}."""
     if peer == "tenon":
-        command = [args.tenon, "bench", "step", case, "--device", "cpu", "--rounds", "1000",
-                   "--max_seconds", str(args.seconds), "--threads", str(args.threads), "--dtype_policy",
-                   variant or args.dtype_policy, "--json"]
-        text, error, memory = run(command, {}, args)
+        text, error, memory = run_tenon(variant, case, args)
     else:
         text, error, memory = run_peer(peer, variant, case, args.dtype_policy, args, "--seconds", str(args.seconds))
     if text is None:
@@ -146,7 +168,7 @@ def time_once(peer, variant, case, args):
 
 def contestants(case, args):
     """Tenon and the variants that were asked for, each a pair."""
-    out = [("tenon", "")] + [("tenon", "float32")] * (args.dtype_policy != "float32")
+    out = [("tenon", "")] + [("tenon", variant) for variant in report.own_variants(args.dtype_policy, args.processes)]
     for wanted in args.peers:
         peer, _, variant = wanted.partition(":")
         out += [(peer, v) for v in variants(peer, case, args.dtype_policy) if variant in ("", v)]
@@ -163,7 +185,7 @@ def peak_of(args):
                        check=True, capture_output=True)
     except (OSError, subprocess.CalledProcessError):
         return None, ""
-    text, _, _ = run([str(program.resolve()), str(args.threads), args.dtype_policy], {}, args)
+    text, _, _ = run([str(program.resolve()), str(args.threads * args.processes), args.dtype_policy], {}, args)
     peak, by = text.split() if text else ("nan", "")
     return (float(peak), by) if by else (None, "")
 
@@ -218,7 +240,7 @@ def main():
         print(f"compare: other programs are running (load {load:.1f}); the figures will mean little", file=sys.stderr)
     peak, peak_by = peak_of(args)
     results = {"date": date.isoformat(timespec="seconds"), "machine": report.machine(), "threads": args.threads,
-               "dtype_policy": args.dtype_policy, "rounds": args.rounds, "seconds": args.seconds, "load_before": load,
+               "processes": args.processes, "dtype_policy": args.dtype_policy, "rounds": args.rounds, "seconds": args.seconds, "load_before": load,
                "peak_gflops": peak, "peak_by": peak_by, "tenon_commit": report.commit(HERE), "cases": {}}
     stem = args.out / date.strftime("%Y%m%d-%H%M%S")
 

@@ -172,7 +172,9 @@ def variants(peer, name, policy="float32"):
     case = CASES[name]
     if peer == "onnxruntime":  # whose CPU provider has no convolution of bf16
         return [] if case.trains or policy != "float32" else ["graph", "folded"]
-    if peer == "torch":
+    if peer == "torch_ddp" and not case.trains:
+        return []
+    if peer in ("torch", "torch_ddp"):
         layouts = case.is_image
         return ["eager"] + ["channels_last"] * layouts + ["compile"] + ["compile_channels_last"] * layouts
     if peer == "tensorflow":
@@ -183,3 +185,7 @@ def variants(peer, name, policy="float32"):
 
 
 PEERS = ("torch", "tensorflow", "jax", "onnxruntime")
+
+
+def peers_of(processes):
+    return PEERS if processes == 1 else ("torch_ddp",)

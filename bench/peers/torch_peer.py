@@ -81,6 +81,15 @@ def to_torch(parameter, layout):
     return value.requires_grad_(parameter.trains)
 
 
+def values_of(name, layout):
+    """Parameters as they begin; of predictions, with the norms folded in."""
+    made = initial.parameters_of(name)
+    values = [to_torch(p, layout) for p in (made if CASES[name].trains else initial.fold(made))]
+    if CASES[name].is_text:
+        TorchOps.positions = torch.from_numpy(initial.positions(CASES[name].shape[0], values[0].shape[1]))
+    return values
+
+
 def features_of(name, layout):
     features, labels = initial.batch_of(name)
     features = [torch.from_numpy(x) for x in features]
@@ -104,11 +113,8 @@ def build(name, variant, threads, mixed):
     case = CASES[name]
     layout = torch.channels_last if "channels_last" in variant else torch.contiguous_format
     made = initial.parameters_of(name)
-    values = [to_torch(p, layout) for p in (made if case.trains else initial.fold(made))]
+    values = values_of(name, layout)
     features, labels = features_of(name, layout)
-    if case.is_text:
-        TorchOps.positions = torch.from_numpy(initial.positions(case.shape[0], values[0].shape[1]))
-
     compiled = compiler(case, mixed) if "compile" in variant else lambda f: f
     if case.trains:
         def loss_of(labels, *features):

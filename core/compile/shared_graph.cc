@@ -13,7 +13,7 @@ namespace tenon {
 namespace {
 
 // A bucket is exchanged while what gives the next one is computed: large enough that its messages are few.
-constexpr int64_t kBucketBytes = 16 << 20;
+constexpr int64_t kBucketBytes = 4 << 20;
 
 bool is_collective(const Node& node) {
   return node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";

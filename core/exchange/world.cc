@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "exchange/program_build.h"
 #include "exchange/transport.h"
+#include "tenon/interrupts.h"
 #include "tenon/processes.h"
 
 namespace tenon {
@@ -38,7 +39,7 @@ constexpr milliseconds kForOthers{24 * 3600 * 1000};  // which end in order; a l
 constexpr seconds kToMeet{5};
 constexpr int kTimesOwnStart = 4;
 constexpr seconds kMostOwnStart{60};
-constexpr milliseconds kForFirst{1500};  // process 0 speaks for all; then mpirun needs a second to end them
+constexpr milliseconds kForFirst{3000};  // process 0 speaks for all; then mpirun needs a second or two to end them
 
 std::atomic<World*> the_world{nullptr};
 
@@ -103,7 +104,12 @@ Status World::open() {
   TENON_ASSIGN(const milliseconds most, time_to_meet());
   thread_ = std::thread([this] { work(); });
   std::unique_lock lock(mutex_);
-  if (!done_.wait_for(lock, most, [&] { return opened_ || ended_; })) end_unmet(most);
+  const auto unmet_at = std::chrono::steady_clock::now() + most;
+  while (!done_.wait_for(lock, kBetweenLooks, [&] { return opened_ || ended_; })) {
+    if (InterruptWatch::interrupted())
+      std::_Exit(128 + InterruptWatch::signal());  // mpirun ends all so where one has failed
+    if (std::chrono::steady_clock::now() >= unmet_at) end_unmet(most);
+  }
   if (!opened_) thread_.join();
   if (!opened_)
     return Status(failed_.code(), cat("this is process ", job().rank, " of ", job().count, " that ", job().launcher,
@@ -289,7 +295,9 @@ Result<std::shared_ptr<Device>> open_joined_device(std::string_view name) {
   TENON_ASSIGN(World* const world, World::join());
   Result<std::shared_ptr<Device>> device = open_device(name);
   if (!world || !device.ok()) return device;
-  TENON_TRY(world->expect_same("the device", cat((*device)->name(), " with ", (*device)->units().size(), " units")));
+  const std::vector<UnitInfo>& units = (*device)->units();
+  TENON_TRY(world->expect_same("the device", cat((*device)->name(), " with ", units.size(), " units of ", units[0].name,
+                                                 ", ", units[0].version)));
   return device;
 }
 
@@ -360,8 +368,14 @@ Result<std::vector<double>> time_exchange(uint64_t bytes, int times) {
 }
 
 bool leave_processes(const std::string& error) {
-  World* const world = World::joined();
-  return world ? world->leave(error) : is_first_process();
+  if (World* const world = World::joined()) return world->leave(error);
+  if (is_first_process() || error.empty()) return is_first_process();
+  // The others wait for this one, and have to be told; or what is wrong here is wrong with all, of which process 0 says it.
+  if (World::join().ok() || World::joined()) return World::joined()->leave(error);
+  const auto speaks_at = std::chrono::steady_clock::now() + kForFirst;
+  while (!InterruptWatch::interrupted() && std::chrono::steady_clock::now() < speaks_at)
+    std::this_thread::sleep_for(kBetweenLooks);
+  return !InterruptWatch::interrupted();
 }
 
 }  // namespace tenon

@@ -98,6 +98,15 @@ Result<StepProfile> StepRunner::profile(int calls, int steps) {
   return out;
 }
 
+double StepProfile::backward_share() const {
+  double backward = 0, all = 0;
+  for (const NodeTime& node : nodes) {
+    all += node.ms;
+    if (node.is_backward) backward += node.ms;
+  }
+  return all > 0 ? backward / all : 0;
+}
+
 const std::string& StepRunner::device() const { return impl_->device->name(); }
 int64_t StepRunner::parameters() const { return impl_->parameters; }
 uint64_t StepRunner::peak_bytes() const { return impl_->device->bytes_peak(); }

@@ -58,6 +58,9 @@ void fill_table(plugin::KernelTable& table) {
   baseline::fill_table(table);
 }
 
+// Without fused multiply-adds sums have other last bits: processes of a job are all with them or all without.
+const char* version() { return has_avx2() && allowed("avx2") ? "0.1.0" : "0.1.0 (baseline)"; }
+
 // As the processor names it: "GenuineIntel".
 const char* vendor() {
   struct Name {
@@ -79,7 +82,7 @@ TENON_DECLARE_BACKEND
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
   constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
   static const tenon::plugin::HostBackend backend{"cpu",
-                                                  "0.1.0",
+                                                  tenon::cpu::version(),
                                                   "CPU",
                                                   TENON_CPU,
                                                   tenon::cpu::fill_table,

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -52,6 +53,15 @@ bool may_read_processes() {
   char from = 1, to = 0;
   const iovec local{&to, 1}, remote{&from, 1};
   return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == 1 || (errno != EPERM && errno != ENOSYS);
+}
+
+// Where there is less, as by ulimit -v, Open MPI crashes or waits for ever.
+void expect_memory() {
+  constexpr size_t kBytes = 256 << 20;
+  void* const some = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (some == MAP_FAILED)
+    throw Error(TENON_OUT_OF_MEMORY, "no 256 MiB of address space are left to begin MPI with (ulimit -v)");
+  munmap(some, kBytes);
 }
 
 // Defaults of Open MPI that do not suit a library inside of somebody's program; what the user set stays.
@@ -140,6 +150,7 @@ void Job::begin() {
       throw Error(TENON_UNSUPPORTED, "the program began MPI for one thread: expected MPI_THREAD_MULTIPLE, or not to");
     return;
   }
+  expect_memory();
   set_defaults();
   show_symbols();
   const SignalsKept kept;

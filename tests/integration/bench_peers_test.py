@@ -34,6 +34,8 @@ if words[0] == "bench":
     case, who = words[2], "tenon"
     if flags["--dtype_policy"] == "float32" and "tenon float32" in json.loads((here / "plan.json").read_text()):
         who = "tenon float32"
+    if "tenon one_process" in json.loads((here / "plan.json").read_text()) and "STARTED_BY_MPIRUN" not in os.environ:
+        who = "tenon one_process"
 else:
     case, who = words[1], pathlib.Path(words[0]).name.removesuffix("_peer.py") + " " + words[2]
 plan = json.loads((here / "plan.json").read_text())
@@ -43,7 +45,8 @@ log = json.loads((here / "log.json").read_text())
 before = sum(entry["who"] == who and entry["case"] == case for entry in log)
 stored = {f.name: f.read_text() for f in here.glob("results/*") if not f.name.endswith(".part")}
 log.append({"who": who, "case": case, "threads": flags["--threads"], "cores": len(os.sched_getaffinity(0)),
-            "dtype_policy": flags["--dtype_policy"], "stored": stored})
+            "dtype_policy": flags["--dtype_policy"], "stored": stored,
+            "processes": os.environ.get("STARTED_BY_MPIRUN", flags.get("--processes"))})
 (here / "log.json").write_text(json.dumps(log))
 does = plan[who][min(before, len(plan[who]) - 1)]
 if isinstance(does, dict):
@@ -56,6 +59,15 @@ elif does == "say nothing":
 else:
     sys.stderr.buffer.write(b"bytes \\xff that are no text\\n")
     sys.exit("Traceback (most recent call last):\\n" + does + "\\nand a warning after it")
+'''
+
+
+# Of mpirun: starts what it is told to, once.
+MPIRUN = '''#!/bin/sh
+[ "$1 $2 $4 $5" = "-q -n --bind-to none" ] || exit 3
+export STARTED_BY_MPIRUN="$3"
+shift 5
+exec "$@"
 '''
 
 
@@ -96,13 +108,16 @@ def compare(plan, *flags, tenon=None, python=None, largest_file=None):
         folder = pathlib.Path(name)
         script = folder / "contestant"
         script.write_text(f"#!{sys.executable}\n{CONTESTANT}")
-        script.chmod(0o755)
+        (folder / "mpirun").write_text(MPIRUN)
+        for program in (script, folder / "mpirun"):
+            program.chmod(0o755)
         (folder / "log.json").write_text("[]")
         (folder / "plan.json").write_text(json.dumps(plan))
         command = [sys.executable, str(COMPARE), "--tenon", tenon or script, "--python", python or script, "--out",
                    folder / "results", "--peak", "200", *flags]
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
-                              preexec_fn=limit, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+                              preexec_fn=limit, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1",
+                                   "PATH": f"{folder}:{os.environ['PATH']}"})
         return Outcome(done, folder)
 
 
@@ -218,7 +233,7 @@ class BenchPeers(unittest.TestCase):
 
     def test_has_a_target_for_mixed_bfloat16_by_the_instructions_that_there_are(self):
         for there, expected in ((["avx2", "avx512f"], "1.05 of own"), (["avx512_bf16"], 0.7), (["amx_bf16"], 0.7)):
-            results = {"dtype_policy": "mixed_bfloat16", "machine": {"instructions": there}}
+            results = {"dtype_policy": "mixed_bfloat16", "processes": 1, "machine": {"instructions": there}}
             self.assertEqual(report.target("resnet20", results), expected)
 
     def test_says_which_instructions_the_processor_has(self):
@@ -239,6 +254,17 @@ class BenchPeers(unittest.TestCase):
         self.assertIn("resnet20: the loss of jax jit is no finite number", got.text)
         self.assertEqual(got.text.count("no finite number"), 1)
 
+    def test_times_several_processes_beside_one_of_all_their_threads(self):
+        plan = {"tenon": [measured(6, 9)], "tenon one_process": [measured(5, 8)], "torch_ddp eager": [measured(8, 9)]}
+        got = compare(plan, "--cases", "resnet20", "--peers", "torch_ddp:eager", "--rounds", "1", "--threads", "1",
+                      "--processes", "2")
+        self.assertEqual(got.code, 0, got.err)
+        self.assertEqual([(entry["who"], entry["processes"], entry["threads"]) for entry in got.log],
+                         [("tenon", "2", "1"), ("tenon one_process", None, "2"), ("torch_ddp eager", "2", "1")])
+        self.assertEqual({entry["cores"] for entry in got.log}, {min(2, len(os.sched_getaffinity(0)))})
+        self.assertIn("threads: 1 in each of 2 processes", got.text)
+        self.assertEqual([got.summary("resnet20")[i] for i in (4, 6, -1)], ["0.75", "0.6", "1.20"])
+
     def test_says_how_far_losses_of_the_policies_are_apart(self):
         plan = {"jax jit": [measured(1, 1, losses=[2.0, 1.0]), measured(1, 1, losses=[2.0, 1.02])],
                 "jax rbg": ["ValueError: no bf16"]}
@@ -253,6 +279,10 @@ class BenchPeers(unittest.TestCase):
                    ("--rounds", "0"): "--rounds",
                    ("--cases", "resnet20", "--peers", "jax", "torch:scan"): "torch:scan",
                    ("--cases", "resnet20", "--peers", "jax:scan"): "jax:scan", ("--threads", "two"): "two",
+                   ("--processes", "2", "--cases", "resnet50_infer"): "resnet50_infer",
+                   ("--processes", "3", "--cases", "resnet20"): "3 processes",
+                   ("--processes", "2", "--cases", "resnet20", "--peers", "jax"): "jax",
+                   ("--cases", "resnet20", "--peers", "torch_ddp"): "torch_ddp",
                    ("--dtype_policy", "bf16"): "bf16",
                    ("--cases", "resnet50_infer", "--dtype_policy", "mixed_bfloat16", "--peers", "onnxruntime:graph"):
                        "onnxruntime:graph"}

@@ -69,6 +69,7 @@ bad "{\"hosts\": 2, $network}" ": expected 'step', found none"
 bad "{$network, \"step\": {\"min_ms\": 100}}" ": expected 'step.batch_size', found none"
 bad "{$network, \"step\": {\"min_ms\": 1, \"batch_size\": 2.5}}" ': step.batch_size is 2.5, expected a whole number'
 bad "{$network, \"step\": {\"min_ms\": 1, \"batch_size\": 2, \"backward_share\": 1}}" ': step.backward_share is 1, expected a number above 0 and below 1'
+bad "{$network, \"step\": {\"min_ms\": 1, \"batch_size\": 2, \"flops_per_byte\": 0}}" ': step.flops_per_byte is 0, expected a number above 0'
 bad "{$network, $step, \"input\": {\"examples_per_second\": null}}" ': input.examples_per_second is null, expected a number above 0'
 bad "{$network, $step, \"shared_memory\": 1}" ': shared_memory is 1, expected true or false'
 bad "{\"hosts\": 65536, \"processes_per_host\": 65536, $network, $step}" ': expected at most 1,048,576 units, found'

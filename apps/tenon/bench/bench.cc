@@ -20,6 +20,7 @@
 #include "bench/machine_limits.h"
 #include "command.h"
 #include "models/models.h"
+#include "process.h"
 #include "profile.h"
 #include "tenon/processes.h"
 #include "tenon/step_runner.h"
@@ -127,8 +128,11 @@ class Bench {
     const double call_ms = ms_.front() * case_.steps_per_call;
     const auto calls = static_cast<int>(as_first_has(static_cast<int64_t>(std::clamp(100 / call_ms, 2.0, 1000.0))));
     const StepProfile found = runner.profile(calls, case_.steps_per_call).take();
-    print_profile(found, measure_limits(process_threads()), flags_.text("profile_by") == "node",
-                  flags_.boolean("json"));
+    const MachineLimits limits = measure_limits(process_threads());
+    print_profile(found, limits, flags_.text("profile_by") == "node", flags_.boolean("json"));
+    if (found.predicted) return;
+    backward_share_ = found.backward_share();
+    if (runner.device() == "cpu") flops_per_byte_ = limits.flops / limits.bytes;
   }
 
   // A multiple of the steps in one call, at least one call.
@@ -158,21 +162,23 @@ class Bench {
     const double min = ms_.front(), median = ms_[ms_.size() / 2];
     const double rate = static_cast<double>(case_.batch_size) * 1e3 / min;
     if (flags_.boolean("json")) {
-      print_line(Json("result")
-                     .add("case", case_.name)
-                     .add("min_ms", min)
-                     .add("median_ms", median)
-                     .add("first_step_s", first_step_)
-                     .add("examples_per_second", rate)
-                     .add("device", runner.device())
-                     .add("threads", process_threads())
-                     .add("batch_size", case_.batch_size)
-                     .add("rounds", static_cast<int64_t>(ms_.size()))
-                     .add("steps_per_round", steps_)
-                     .add("loss", trains() ? static_cast<double>(loss_) : std::nan(""))
-                     .add("parameters", runner.parameters())
-                     .add("peak_bytes", runner.peak_bytes())
-                     .str());
+      Json result("result");
+      result.add("case", case_.name)
+          .add("min_ms", min)
+          .add("median_ms", median)
+          .add("first_step_s", first_step_)
+          .add("examples_per_second", rate)
+          .add("device", runner.device())
+          .add("threads", process_threads())
+          .add("batch_size", case_.batch_size)
+          .add("rounds", static_cast<int64_t>(ms_.size()))
+          .add("steps_per_round", steps_)
+          .add("loss", trains() ? static_cast<double>(loss_) : std::nan(""))
+          .add("parameters", runner.parameters())
+          .add("peak_bytes", runner.peak_bytes());
+      if (backward_share_ > 0) result.add("backward_share", backward_share_);
+      if (flops_per_byte_ > 0) result.add("flops_per_byte", flops_per_byte_);
+      print_line(result.str());
       return;
     }
     const std::string loss = trains() ? ", loss " + number_text(static_cast<double>(loss_)) : "";
@@ -190,12 +196,14 @@ class Bench {
   int64_t steps_ = 1;
   float loss_ = 0;
   std::vector<double> ms_;
+  double backward_share_ = 0, flops_per_byte_ = 0;  // of a profile, for preflight --cluster; 0: unknown
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 2,
                "what to time: step CASE, fit CASE, input CASE, decode PARAM_SET, op OP, exchange or serve");
   only_word({words[0]}, "benchmark", {"step", "fit", "input", "decode", "op", "exchange", "serve"});
+  if (words[0] == "exchange" || words[0] == "step" || words[0] == "fit") meet_processes();
   if (words[0] == "exchange") return expect_words(words, 1, 1, "no argument"), run_bench_exchange(flags);
   if (words[0] == "serve") return expect_words(words, 1, 1, "no argument"), run_bench_serve(flags);
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);

@@ -14,7 +14,6 @@ void declare_bench_exchange(Flags& flags) {
 }
 
 int run_bench_exchange(const Flags& flags) {
-  check(join_processes());
   if (process_count() == 1) throw UsageError{"there is one process; start several: mpirun -n 2 tenon bench exchange"};
   const auto bytes = static_cast<uint64_t>(flags.number("megabytes") * 1e6) / sizeof(float) * sizeof(float);
   std::vector<double> ms = time_exchange(bytes, static_cast<int>(flags.integer("rounds"))).take();

@@ -3,7 +3,6 @@
 
 #include "convert/convert_kind.h"
 #include "process.h"
-#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -92,8 +91,7 @@ int run_convert(const Flags& flags, const std::vector<std::string>& words) {
   watch_interrupts();
   set_stdout(Stdout::kLog);
   const ConvertKind& kind = *kind_among({name});
-  check(join_processes());
-  check(expect_same_in_processes("the arguments", name + " " + flags.given_text()));
+  meet_processes();
   const ConvertSummary summary = kind.convert(flags);
   if (flags.boolean("json"))
     print_json(kind, summary, flags.text("output"));

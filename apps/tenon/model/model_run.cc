@@ -8,7 +8,6 @@
 #include "data/info_file.h"
 #include "process.h"
 #include "tenon/devices.h"
-#include "tenon/processes.h"
 
 namespace tenon::runner {
 namespace {
@@ -205,8 +204,7 @@ ModelFn watched(const ModelFn& model) {
 }  // namespace
 
 Estimator ModelRun::estimator(const RunConfig& config, std::optional<WarmStartSettings> warm_start) const {
-  check(join_processes());
-  check(expect_same_in_processes("the arguments", std::string(info_->name) + " " + flags_.given_text()));
+  meet_processes();
   Estimator out(watched(info_->model), config, params_, std::move(warm_start));
   out.set_events({});
   return out;

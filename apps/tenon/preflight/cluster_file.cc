@@ -81,7 +81,7 @@ std::pair<std::string, nlohmann::json> result_in(const std::string& from, const 
   refuse(path, "expected what `tenon bench .. --json` prints, found no line of the event \"result\"");
 }
 
-const std::vector<std::string> kStepKeys{"min_ms", "batch_size", "backward_share"};
+const std::vector<std::string> kStepKeys{"min_ms", "batch_size", "backward_share", "flops_per_byte"};
 
 MeasuredStep step_in(const Part& step) {
   MeasuredStep out{.ms = step.above_0("min_ms"), .examples = 0};
@@ -89,6 +89,7 @@ MeasuredStep step_in(const Part& step) {
   out.examples = static_cast<int64_t>(std::min(examples, double{1 << 24}));
   if (static_cast<double>(out.examples) != examples) (void)step.count("batch_size", 0);  // which refuses it
   if (step.has("backward_share")) out.backward_share = step.share("backward_share");
+  if (step.has("flops_per_byte")) out.flops_per_byte = step.above_0("flops_per_byte");
   return out;
 }
 

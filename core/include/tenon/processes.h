@@ -41,8 +41,8 @@ bool processes_share_memory();
 // How many seconds each of so many sums of f32 numbers over all processes took; `bytes` of them.
 Result<std::vector<double>> time_exchange(uint64_t bytes, int times);
 
-// Before a process of several ends because of an error: tells the others, who end too. True where this process is to say
-// the line; false where another one says it. A process that ends by itself without this ends the job as well, within seconds.
+// Before a process of several ends because of an error: tells the others, whom it meets for that where it has not yet, and who end too.
+// True where this process is to say the line; false where another one says it. A process that ends by itself without this ends the job as well, within seconds.
 bool leave_processes(const std::string& error);
 
 }  // namespace tenon

@@ -6,7 +6,7 @@
 //
 // The step is cut as it is between processes (share/doc/several_processes.md): the same buckets in the same order, each on the way that its
 // size decides. The measured time is shared out among the nodes by their arithmetic, or where that takes longer by what they
-// move; each exchange costs the bytes that go through the narrowest link, and the waits for its messages; and the schedule is that of a
+// move (MeasuredStep::flops_per_byte); each exchange costs the bytes that go through the narrowest link, and the waits for its messages; and the schedule is that of a
 // step: exchanges one after the other, beside what is still computed.
 //
 // What it does not know: that exchanges take time of the cores that compute, that programs in parts fuse less than whole ones, that
@@ -26,6 +26,7 @@ struct MeasuredStep {
   double ms = 0;              // of one process of so many units
   int64_t examples = 0;       // in it
   double backward_share = 0;  // of the time; 0: as it is of the arithmetic
+  double flops_per_byte = 0;  // that the machine computes while it moves a byte; 0: 8, of processors of today 5 to 20
 };
 
 struct ScalingOptions {

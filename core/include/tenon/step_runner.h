@@ -18,6 +18,7 @@ struct NodeTime {
   std::string name, op;         // "dense/kernel/update", "adam_update"; op "-": moves of results between buffers
   double ms = 0;                // on the thread that took longest
   double flops = 0, bytes = 0;  // arithmetic, and operands and results once each; 0: the device does not say
+  bool is_backward = false;     // of the backward pass
 };
 
 struct StepProfile {
@@ -25,6 +26,8 @@ struct StepProfile {
   bool predicted = false;
   double step_ms = 0;  // by the clock, of the steps that were profiled; of what is predicted, the sum of `nodes`
   std::vector<NodeTime> nodes;  // in the order in which they run; their times add up to a little less than step_ms
+
+  double backward_share() const;  // of the nodes' time; 0 where it took none
 };
 
 class StepRunner {

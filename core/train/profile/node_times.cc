@@ -25,13 +25,14 @@ void NodeTimes::add_longest() {
 
 std::vector<NodeTime> NodeTimes::means(const Graph& graph, int steps) {
   add_longest();
-  std::map<std::string_view, std::string_view> ops;  // by the names of nodes
-  for (const Node& node : graph.nodes) ops[node.name] = node.op;
+  std::map<std::string_view, const Node*> nodes;
+  for (const Node& node : graph.nodes) nodes[node.name] = &node;
   std::vector<NodeTime> out;
   for (const Sum& sum : sums_) {
-    const auto op = ops.find(sum.name);
-    out.push_back({sum.name, std::string(op == ops.end() ? "-" : op->second), sum.ps * 1e-9 / steps, sum.flops / steps,
-                   sum.bytes / steps});
+    const auto at = nodes.find(sum.name);
+    const Node* const node = at == nodes.end() ? nullptr : at->second;
+    out.push_back({sum.name, node ? node->op : "-", sum.ps * 1e-9 / steps, sum.flops / steps, sum.bytes / steps,
+                   node && node->phase == Phase::kBackward});
   }
   return out;
 }

@@ -16,32 +16,46 @@
 namespace tenon {
 namespace {
 
-// Arithmetic that takes as long as a byte: of processors of today 5 to 20.
-constexpr double kFlopsAByte = 8;
+constexpr double kUsualFlopsAByte = 8;
 
 using ByPhase = std::array<double, 3>;  // forward, backward, update
 
-ByPhase work_of(const Graph& graph) {
+// In flops: arithmetic, or what could be computed while the bytes are moved.
+ByPhase work_of(const Graph& graph, double flops_a_byte) {
   ByPhase out{};
   const std::vector<NodeCost> costs = node_costs(flatten(graph));
   const std::vector<NodeId> nodes = image_nodes(graph);
   for (size_t i = 0; i < costs.size(); ++i) {
-    const double moved = kFlopsAByte * static_cast<double>(costs[i].bytes);
+    const double moved = flops_a_byte * static_cast<double>(costs[i].bytes);
     out[static_cast<size_t>(graph.nodes[nodes[i]].phase)] += std::max(static_cast<double>(costs[i].flops), moved);
   }
   return out;
 }
 
-// Seconds that a unit of work takes in each phase, where all of it takes as long as was measured.
-ByPhase seconds_a_unit(const ByPhase& all, double seconds, double backward_share) {
-  const double backward = all[1], others = all[0] + all[2];
-  if (backward_share <= 0 || backward <= 0 || others <= 0) {
-    const double each = seconds / std::max(backward + others, 1.0);
-    return {each, each, each};
+// How long graphs take, where all of the measured one takes as long as was measured.
+class WorkClock {
+ public:
+  WorkClock(const Graph& measured, const MeasuredStep& step)
+      : flops_a_byte_(step.flops_per_byte > 0 ? step.flops_per_byte : kUsualFlopsAByte) {
+    const ByPhase all = work_of(measured, flops_a_byte_);
+    const double backward = all[1], others = all[0] + all[2], seconds = step.ms * 1e-3;
+    if (step.backward_share <= 0 || backward <= 0 || others <= 0) {
+      const double each = seconds / std::max(backward + others, 1.0);
+      unit_ = {each, each, each};
+      return;
+    }
+    const double else_ = (1 - step.backward_share) * seconds / others;
+    unit_ = {else_, step.backward_share * seconds / backward, else_};
   }
-  const double behind = backward_share * seconds / backward, else_ = (1 - backward_share) * seconds / others;
-  return {else_, behind, else_};
-}
+  double seconds_of(const Graph& graph) const {
+    const ByPhase work = work_of(graph, flops_a_byte_);
+    return work[0] * unit_[0] + work[1] * unit_[1] + work[2] * unit_[2];
+  }
+
+ private:
+  double flops_a_byte_;
+  ByPhase unit_{};  // seconds of a unit of work in each phase
+};
 
 const char* name_of(ExchangeWay way) {
   return way == ExchangeWay::kRounds     ? "rounds"
@@ -106,12 +120,8 @@ class Predictor {
   const std::vector<bool> varying_;
 };
 
-double seconds_of(const ByPhase& work, const ByPhase& unit) {
-  return work[0] * unit[0] + work[1] * unit[1] + work[2] * unit[2];
-}
-
 // Times of the parts of a step, and of its exchanges, which `row` gets too.
-Result<PartTimes> times_of(const SharedPlan& plan, const Cluster& cluster, const ByPhase& unit, ScalingRow& row) {
+Result<PartTimes> times_of(const SharedPlan& plan, const Cluster& cluster, const WorkClock& clock, ScalingRow& row) {
   std::vector<TakenAndGiven> parts;
   for (const GraphPart& part : plan.parts) parts.push_back({part.kind, &part.takes, &part.gives});
   const std::vector<int> awaited = awaited_exchanges(parts);
@@ -120,7 +130,7 @@ Result<PartTimes> times_of(const SharedPlan& plan, const Cluster& cluster, const
   for (size_t p = 0; p < plan.parts.size(); ++p) {
     TimedPart& part = timed.emplace_back(TimedPart{parts[p].kind == PartKind::kExchange, 0, awaited[p]});
     if (!part.exchanges) {
-      part.seconds = seconds_of(work_of(plan.parts[p].graph), unit);
+      part.seconds = clock.seconds_of(plan.parts[p].graph);
       continue;
     }
     TENON_ASSIGN(const std::vector<ScalingExchange> exchanges, predictor.exchanges_of(plan.parts[p]));
@@ -141,6 +151,8 @@ Status check(const Cluster& c, const MeasuredStep& step, const ScalingOptions& o
   if (!(step.ms > 0) || step.examples < 1)
     return invalid("scaling: the measured step has ", step.ms, " ms for ", step.examples,
                    " examples, expected more than 0 of both");
+  if (!(step.flops_per_byte >= 0))
+    return invalid("scaling: ", step.flops_per_byte, " flops a byte, expected 0 or more");
   if (!(step.backward_share >= 0 && step.backward_share < 1))
     return invalid("scaling: backward's share is ", step.backward_share, ", expected 0 or more and less than 1");
   return check_between({options.all_reduce_dtype, options.shard_optimizer_state}, "ScalingOptions");
@@ -154,13 +166,13 @@ class Scaling {
 
   Result<std::vector<ScalingRow>> rows() {
     TENON_ASSIGN(const Graph measured, graph_of(1, step_.examples));
-    unit_ = seconds_a_unit(work_of(measured), step_.ms * 1e-3, step_.backward_share);
+    const WorkClock clock(measured, step_);
     std::vector<ScalingRow> out;
     for (int n = 1; n < cluster_.processes(); n *= 2) {
-      TENON_ASSIGN(ScalingRow row, row_of(n));
+      TENON_ASSIGN(ScalingRow row, row_of(n, clock));
       out.push_back(std::move(row));
     }
-    TENON_ASSIGN(ScalingRow row, row_of(cluster_.processes()));
+    TENON_ASSIGN(ScalingRow row, row_of(cluster_.processes(), clock));
     out.push_back(std::move(row));
     return out;
   }
@@ -175,21 +187,21 @@ class Scaling {
     return simplify(*traced.graph);
   }
 
-  Result<PartTimes> times(ScalingRow& row) const {
+  Result<PartTimes> times(ScalingRow& row, const WorkClock& clock) const {
     TENON_ASSIGN(const Graph graph, graph_of(row.processes, row.batch_size));
     if (row.processes == 1) {
-      const double seconds = seconds_of(work_of(graph), unit_);
+      const double seconds = clock.seconds_of(graph);
       return PartTimes{.compute = seconds, .step = seconds};
     }
     TENON_ASSIGN(const SharedPlan plan, plan_shared(graph, cluster_.units_per_process));
-    return times_of(plan, cluster_, unit_, row);
+    return times_of(plan, cluster_, clock, row);
   }
 
-  Result<ScalingRow> row_of(int n) const {
+  Result<ScalingRow> row_of(int n, const WorkClock& clock) const {
     const int here = std::min(n, cluster_.processes_per_host);
     ScalingRow row{.processes = n, .hosts = (n + here - 1) / here};
     row.batch_size = options_.batch_size > 0 ? options_.batch_size : step_.examples * n;
-    TENON_ASSIGN(const PartTimes found, times(row));
+    TENON_ASSIGN(const PartTimes found, times(row, clock));
     row.compute_ms = found.compute * 1e3;
     row.exchange_ms = found.exchange * 1e3;
     row.hidden_ms = found.hidden() * 1e3;
@@ -206,7 +218,6 @@ class Scaling {
   const Cluster& cluster_;
   const MeasuredStep& step_;
   const ScalingOptions& options_;
-  ByPhase unit_{};
 };
 
 }  // namespace

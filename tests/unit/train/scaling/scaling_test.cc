@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-constexpr int64_t kWidth = 2048;  // a layer's weights are 16 MiB: a bucket
+constexpr int64_t kWidth = 2048;  // a layer's weights are 16 MiB: more than a bucket
 const std::vector<FeatureSpec> kFeatures{{"x", {DType::kF32, {kWidth}}}, {"label", {DType::kF32, {kWidth}}}};
 
 EstimatorSpec layers(const Features& features, const Tensor& labels, Mode mode, const Params&) {
@@ -55,6 +55,23 @@ TEST(Scaling, GradientsGoInBucketsOfALayerEach) {
   EXPECT_NEAR(row.exchange_ms, 67.1, 0.1);              // 67.1 MB at 1 GB/s
 }
 
+// 12 MB of gradients take 12.6 ms at 1 GB/s. Of the three buckets of four layers only the last has nothing behind it to hide it.
+TEST(Scaling, SmallLayersShareBucketsOfWhichTheLastAloneIsNotHidden) {
+  const ModelFn small = [](const Features& features, const Tensor& labels, Mode mode, const Params&) {
+    Tensor x = features["x"];
+    for (int i = 0; i < 12; ++i) x = dense(x, {.units = 512, .use_bias = false});
+    EstimatorSpec spec{.mode = mode};
+    spec.loss = mean_squared_error(labels, x);
+    spec.train_op = minimize(SGD(0.001), spec.loss);
+    return spec;
+  };
+  const std::vector<FeatureSpec> features{{"x", {DType::kF32, {512}}}, {"label", {DType::kF32, {512}}}};
+  const ScalingRow row =
+      predict_scaling(small, {}, features, hosts(2, 1e9), {.ms = 100, .examples = 32}, {}).take().back();
+  EXPECT_NEAR(row.exchange_ms, 12.6, 0.1);
+  EXPECT_NEAR(row.hidden_ms, 8.4, 0.1);
+}
+
 TEST(Scaling, GradientsOfHalfTheBytesTakeHalfTheTime) {
   const ScalingRow row = predicted(hosts(2, 1e9), {.all_reduce_dtype = DType::kBF16}).back();
   EXPECT_EQ(exchanged(row), (uint64_t{32} << 20) + 8);
@@ -94,6 +111,18 @@ TEST(Scaling, AFixedBatchIsSharedOut) {
                 .status()
                 .message(),
             "train batch size 30 must be divisible by number of replicas 4");
+}
+
+TEST(Scaling, WhatMovesBytesHasMoreOfTheTimeWhereTheyCostMore) {
+  // Updates move bytes and the rest computes: of a batch of half the size what is left over is the updates' time.
+  const auto half_batch = [](double flops_per_byte) {
+    const MeasuredStep step{.ms = 100, .examples = 32, .flops_per_byte = flops_per_byte};
+    return predict_scaling(layers, {}, kFeatures, hosts(2, 1e15), step, {.batch_size = 32}).take().back().compute_ms;
+  };
+  EXPECT_DOUBLE_EQ(half_batch(8), half_batch(0));
+  EXPECT_LT(half_batch(0.001), 52);  // arithmetic alone
+  EXPECT_GT(half_batch(1000), 90);   // bytes alone, nearly all of weights
+  EXPECT_LT(half_batch(4), half_batch(16));
 }
 
 // Two processes of a host read 64 examples a step: at 160 a second 0.4 s.
