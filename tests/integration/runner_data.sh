@@ -82,13 +82,18 @@ is_whole 2
 field '"kind": "table", "unit": "row"'
 field '"kind": "text", "unit": "line"'
 expect 0 '' "${bench[@]}" "$work/data"
-field '^train: .* images/s, .* of a core.s work; batches of 60, '
+field '^train: .* images/s, .* of a core.s work; batches of 60 of 24x24, '
 field '^  decode  .* ms .* %$'
+expect 0 '' "$tenon" data --bench --seconds 0.05 "$work/folders" --json # as large as the first image
+field '"batch_size": 64, "height": 8, "width": 8, '
 expect 0 '' "${bench[@]}" "$work/damaged"
 
 echo '# mistakes'
 mkdir -p "$work/broken"
 printf '\xff\xd8\xff and no more' >"$work/broken/a.jpg"
+printf '\x89PNG\r\n\x1a\n and no more' >"$work/folders/cat/4.png"
+expect 0 '' "${bench[@]}" "$work/folders" --json # without those that are damaged
+[ "$(parts_of)" = 'images read decode change batch ' ] || complain "parts: $(parts_of)"
 expect 1 "--bench: nothing of 'images' can be read" "${bench[@]}" "$work/broken"
 expect 2 '--seconds needs --bench' "$tenon" data "$work/data" --seconds 1
 expect 2 '--output does nothing with --bench' "$tenon" data "$work/data" --bench --output "$work/x.png"

@@ -9,6 +9,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "data/image/image_internal.h"
+#include "data/work_span.h"
 
 namespace tenon {
 namespace {
@@ -132,6 +133,7 @@ void ImagePass::flip_rows() { window_.flip_rows = !window_.flip_rows; }
 Status ImagePass::move(const Places& places, FillMode fill, ResizeMethod method, float value) {
   floats_ = true;
   TENON_TRY(settle());
+  const WorkSpan span(WorkPart::kChange);
   std::vector<float>& out = pass_buffers().floats[buffer_];
   out.resize(static_cast<size_t>(height()) * width() * channels_);
   move_pixels(static_cast<const float*>(given_.data), height(), width(), channels_, places, fill, method, value,
@@ -241,6 +243,7 @@ Result<PixelView> ImagePass::pixels() {
 }
 
 Status ImagePass::write_floats(float* out) {
+  const WorkSpan span(WorkPart::kChange);
   TENON_ASSIGN(const PixelView view, pixels());
   const float unit = view.type == PixelType::kU16 ? 1.0f / 257 : 1.0f;
   if (has_colour_) {
@@ -271,6 +274,7 @@ Status ImagePass::write_floats(float* out) {
 Status ImagePass::write(float* out) { return write_floats(out); }
 
 Status ImagePass::write(uint8_t* out) {
+  const WorkSpan span(WorkPart::kChange);
   if (value_count_ == 0 && !whole_) {
     TENON_ASSIGN(const PixelView view, pixels());
     copy_pixels(view, window_, out);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 #include <set>
 
@@ -142,6 +143,34 @@ TEST(InputImages, AChainOfVerbsGivesTheBytesOfTheOptions) {
       EXPECT_TRUE(read_images(options).images == read_chain(directory, 2, {read_image(fast), rescale(2 / 255., -1)}))
           << static_cast<int>(resize) << " to " << side << ", training";
     }
+}
+
+// What counts is what was done: pixels that stand in a record need no decoding.
+TEST(InputImages, WorkIsCountedByWhatItIs) {
+  TemporaryDirectory jpegs, raw;
+  write_images(jpegs, {{"JPEG", 61, 83, 3}, {"JPEG", 20, 31, 3}});
+  write_images(raw, {{"RAW", 30, 30, 3}, {"RAW", 30, 30, 3}});
+  const auto work_of = [](const TemporaryDirectory& directory, bool verbs) {
+    const InputWork work;
+    for (int i = 0; i < 20; ++i)
+      verbs ? (void)read_chain(directory, 2, {read_image({.height = 64, .width = 64})})
+            : (void)read_images(images_in(directory, 2, 64));
+    return work.seconds();
+  };
+  const InputWork all;
+  const std::clock_t begun = std::clock();
+  for (const bool verbs : {false, true}) {
+    const InputWork::Seconds work = work_of(jpegs, verbs);
+    EXPECT_GT(work.read, 0) << verbs;
+    EXPECT_GT(work.decode, 0) << verbs;
+    EXPECT_GT(work.change, 0) << verbs;
+  }
+  const InputWork::Seconds still = work_of(raw, false), most = all.seconds();
+  EXPECT_GT(still.change, 0);
+  EXPECT_EQ(still.decode, 0);
+  EXPECT_LE(most.read + most.decode + most.change, static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC + 0.02)
+      << "no work counts twice";
+  EXPECT_GT(most.read, still.read);
 }
 
 TEST(InputImages, EvaluationResizesTheWholeImageWithoutRandomness) {
