@@ -3,6 +3,7 @@
 // such data. LOG_DIR gets learning curves and predictions.csv, which `tenon plot` draws.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 #include "examples/example.h"
 #include "tenon/class_balance.h"
@@ -59,6 +60,21 @@ Leaves without_bad(const Leaves& all) {
   return picked(all, labels_of(numbered.map(read_image()).ignore_errors(), "x"));
 }
 
+// Classes with one image cannot be trained on and held out.
+void note_single_images(const Leaves& leaves, const examples::Flags& flags) {
+  std::string names;
+  for (size_t c = 0; c < leaves.classes.size(); ++c) {
+    if (std::ranges::count(leaves.labels, static_cast<int32_t>(c)) != 1) continue;
+    if (!flags.is_set("keep_single_images"))
+      refuse(flags["data_dir"], "class '" + leaves.classes[c] +
+                                    "' has one image, expected two or more (--keep_single_images trains on it)");
+    names += (names.empty() ? "" : ", ") + leaves.classes[c];
+  }
+  if (!names.empty())
+    std::fprintf(stderr, "%s: none is held out of classes with one image: %s\n", flags["data_dir"].c_str(),
+                 names.c_str());
+}
+
 Symbol norm(const Symbol& x) { return BatchNormalization({.momentum = 0.9})(x); }
 
 Symbol conv_norm(const Symbol& x, int64_t filters, int64_t kernel = 1, int64_t strides = 1) {
@@ -98,10 +114,8 @@ examples::Figures train(const examples::Flags& flags) {
   const int64_t size = flags.whole("image_size", 4096), larger = size * 9 / 8;
   Leaves leaves = read_table(flags["data_dir"]);
   if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves);
-  for (size_t c = 0; c < leaves.classes.size(); ++c)
-    if (std::ranges::count(leaves.labels, static_cast<int32_t>(c)) == 1)
-      refuse(flags["data_dir"], "class '" + leaves.classes[c] + "' has one image, expected two or more");
-  const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed);
+  note_single_images(leaves, flags);
+  const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed, SingleExamples::kTrain);
   const Leaves learnt = picked(leaves, split.train), held = picked(leaves, split.held_out);
 
   const Strategy strategy = flags.strategy();
@@ -158,5 +172,6 @@ int main(int argc, char** argv) {
                                 {"epochs", "100"},
                                 {"width", "1"},
                                 {"depth", "1"},
+                                {"keep_single_images", "false"},
                                 {"skip_bad_images", "false"}}});
 }

@@ -57,7 +57,10 @@ damaged() {
 }
 bad() { expect 1 "$1" "${train[@]}" --data_dir bad; }
 damaged '1s/$/,rare/; 2s/.*/Train_00000,0,0,0,0,1/; 3,$s/$/,0/'
-bad "bad: class 'rare' has one image, expected two or more"
+bad "bad: class 'rare' has one image, expected two or more (--keep_single_images trains on it)"
+"${train[@]}" --data_dir bad --keep_single_images --log_dir one >out 2>err || complain "one image: $(cat err)"
+[ "$(cat err)" = 'bad: none is held out of classes with one image: rare' ] || complain "one image: $(cat err)"
+awk -F, '$5 == "rare"' one/predictions.csv | grep -q . && complain 'the only image of a class was held out'
 damaged '100s/,0,/,no,/'
 bad "bad/train.csv:100: column '"
 damaged '50s/,0/,1/'
