@@ -55,9 +55,16 @@ Leaves picked(const Leaves& all, const Places& places) {
 }
 
 // Those whose images can be read.
-Leaves without_bad(const Leaves& all) {
+Leaves without_bad(const Leaves& all, const std::string& directory) {
   const Dataset numbered = Dataset::zip({all.files(), Dataset::range(0, std::ssize(all.paths))});
-  return picked(all, labels_of(numbered.map(read_image()).ignore_errors(), "x"));
+  const std::vector<int32_t> good = labels_of(numbered.map(read_image()).ignore_errors(), "x");
+  if (good.empty()) refuse(directory, "none of " + std::to_string(all.paths.size()) + " images can be read");
+  size_t first = 0;
+  while (first < good.size() && good[first] == static_cast<int32_t>(first)) ++first;
+  if (first < all.paths.size())
+    std::fprintf(stderr, "%s: passed over %zu of %zu images, which cannot be read, the first %s\n", directory.c_str(),
+                 all.paths.size() - good.size(), all.paths.size(), all.paths[first].c_str());
+  return picked(all, good);
 }
 
 // Classes with one image cannot be trained on and held out.
@@ -113,7 +120,7 @@ Model efficient_net(int64_t size, int64_t classes, double width, double depth) {
 examples::Figures train(const examples::Flags& flags) {
   const int64_t size = flags.whole("image_size", 4096), larger = size * 9 / 8;
   Leaves leaves = read_table(flags["data_dir"]);
-  if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves);
+  if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves, flags["data_dir"]);
   note_single_images(leaves, flags);
   const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed, SingleExamples::kTrain);
   const Leaves learnt = picked(leaves, split.train), held = picked(leaves, split.held_out);
@@ -164,14 +171,24 @@ examples::Figures train(const examples::Flags& flags) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run(argc, argv, train,
-                       {.own = {{"data_dir", "data"},
-                                {"log_dir", "logs"},
-                                {"image_size", "224"},
-                                {"batch_size", "128"},
-                                {"epochs", "100"},
-                                {"width", "1"},
-                                {"depth", "1"},
-                                {"keep_single_images", "false"},
-                                {"skip_bad_images", "false"}}});
+  return examples::run(
+      argc, argv, train,
+      {.about = "Which disease a leaf has, as in the contest Plant Pathology 2020.",
+       .own = {{"data_dir", "data"},
+               {"log_dir", "logs"},
+               {"image_size", "224"},
+               {"batch_size", "128"},
+               {"epochs", "100"},
+               {"width", "1"},
+               {"depth", "1"},
+               {"keep_single_images", "false"},
+               {"skip_bad_images", "false"}},
+       .help = {{"data_dir", "train.csv, with image_id and a column of 0 and 1 for each class, and images/ID.jpg"},
+                {"log_dir", "for learning curves and predictions.csv, which tenon plot draws"},
+                {"batch_size", "of each replica"},
+                {"epochs", "at most"},
+                {"width", "of the network, 1: EfficientNet-B0's"},
+                {"depth", "of the network, 1: EfficientNet-B0's"},
+                {"keep_single_images", "train on the image of a class that has one"},
+                {"skip_bad_images", "pass over and count images that cannot be read"}}});
 }

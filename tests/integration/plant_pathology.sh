@@ -81,12 +81,19 @@ bad 'bad/images/Train_00007.jpg: image: expected JPEG, PNG or WebP, found bytes 
 head -c 300 leaves/images/Train_00008.jpg >bad/images/Train_00008.jpg
 rm bad/images/Train_00009.jpg
 # 117 images of 120 are good: 23 are held out.
-expect 0 '' "${train[@]}" --data_dir bad --skip_bad_images --log_dir some
+"${train[@]}" --data_dir bad --skip_bad_images --log_dir some >out 2>err || complain "bad images: $(cat err)"
+[ "$(cat err)" = 'bad: passed over 3 of 120 images, which cannot be read, the first bad/images/Train_00007.jpg' ] || complain "bad images: $(cat err)"
 [ "$(wc -l <some/predictions.csv)" = 24 ] || complain "held out: $(wc -l <some/predictions.csv) lines, expected 24"
 grep -qE 'Train_0000[789]' some/predictions.csv && complain 'a bad image was predicted'
+expect 0 '' "${train[@]}" --data_dir leaves --skip_bad_images --log_dir some # none: no line
+rm bad/images/*
+expect 1 'bad: none of 120 images can be read' "${train[@]}" --data_dir bad --skip_bad_images --log_dir some
 expect 1 "cannot open 'nowhere/train.csv'" "${train[@]}" --data_dir nowhere
 
 echo '# mistakes'
+expect 0 '' "$example" --help
+grep -q '^  --batch_size VALUE  *of each replica (128)$' out || complain "help: $(cat out)"
+grep -q '^  --skip_bad_images  *pass over' out || complain "help: $(cat out)"
 expect 1 '--image_size: expected 1 to 4096, found 0' "${train[@]}" --image_size 0
 expect 1 '--depth: expected 0.1 to 10, found 1e300' "${train[@]}" --data_dir leaves --depth 1e300
 expect 1 "--width: expected a number, found 'x'" "${train[@]}" --data_dir leaves --width x
