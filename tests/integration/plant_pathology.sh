@@ -21,6 +21,14 @@ IMAGES=nowhere expect 1 'no nowhere; run: share/install_packages.sh data' "$sour
 IMAGES=leaves expect 1 'leaves has no train-images-idx3-ubyte' "$source/share/plant_pathology.sh" more
 [ ! -e more ] && [ ! -e more.part ] || complain 'a failure left something'
 
+expect 0 '' "$tenon" data leaves --json
+grep -q '"name": "train", "kind": "images", "files": 120, "examples": 120, .*"damaged": 0, .*{"label": 3, "name": "trouser", "examples": 30}' out || complain "tenon data: $(cat out)"
+[ "$(grep -c '"event": "set"' out)" = 1 ] || complain "tenon data: $(cat out)"
+printf 'image_id\nTrain_00001\nTest_0\n' >leaves/test.csv
+expect 0 '' "$tenon" data leaves
+grep -q '^train: 120 images, ' out && grep -q '^test: 1 image, ' out && grep -q "cannot read 'leaves/images/Test_0.jpg'" out || complain "tenon data: $(cat out)"
+rm leaves/test.csv
+
 small=(--device cpu --image_size 16 --batch_size 8 --width 0.25 --depth 0.3 --json)
 train=("$example" "${small[@]}" --epochs 1 --log_dir logs)
 
@@ -65,6 +73,7 @@ damaged '100s/,0,/,no,/'
 bad "bad/train.csv:100: column '"
 damaged '50s/,0/,1/'
 bad "bad/train.csv: image_id 'Train_00048' is of 2 classes, expected one"
+expect 1 "bad/train.csv: image_id 'Train_00048' is of 2 classes, expected one" "$tenon" data bad
 damaged '50s/,1/,0/'
 bad "bad/train.csv: image_id 'Train_00048' is of 0 classes, expected one"
 damaged '50s/,[01]$//'
