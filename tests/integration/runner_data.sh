@@ -51,6 +51,10 @@ field 'dog/2.pdf: is no JPEG, PNG or WebP image$'
 size=$(perl -e 'binmode STDIN; read STDIN, my $head, 24; print join "x", unpack "x16 NN", $head' <"$work/sheet.png")
 [ "${size%x*}" -ge 1000 ] || complain "the contact sheet is of $size pixels"
 
+# Some of each class: a cat of 8 pixels and a dog of 12.
+expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.svg" --count 2
+[ "$(grep -o '<image [^>]* width="[0-9]*"' "$work/sheet.svg" | sed 's/.*width="//' | tr -d '"' | sort -n | tr '\n' ' ')" = '8 12 ' ] || complain "shown: $(grep -o '<image[^>]\{1,60\}' "$work/sheet.svg")"
+
 echo '# a table, and text'
 printf 'age,name\n3,ann\n5,bob\n' >"$work/t.csv"
 expect 0 '' "$tenon" data "$work/t.csv"

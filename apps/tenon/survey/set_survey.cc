@@ -143,8 +143,11 @@ Element looked_at_file(Element element) {
 
 class Tally {
  public:
-  Tally(const DataSet& set, int64_t shown, std::vector<ShownExample>* first)
-      : set_(set), shown_(shown), first_(first) {}
+  Tally(const DataSet& set, int64_t shown, std::vector<ShownExample>* first) : set_(set), shown_(shown), first_(first) {
+    // Of folders, which come one after the other, some images of each.
+    const auto classes = set.labels.empty() ? 1 : std::max<int64_t>(std::ssize(set.classes), 1);
+    most_of_class_ = (shown + classes - 1) / classes;
+  }
 
   void add(const Element& element) {
     const std::string_view data = text_of(element.at("data")), damage = text_of(element.at("damage"));
@@ -165,7 +168,7 @@ class Tally {
     if (size == element.end()) return;
     const std::vector<int32_t> sides = size->second.to<int32_t>();
     out_.images.add(std::string(text_of(element.at("format"))), sides[0], sides[1]);
-    if (std::ssize(*first_) < shown_) show(data, short_name(where), label);
+    if (std::ssize(*first_) < shown_ && shown_of_class_[label] < most_of_class_) show(data, short_name(where), label);
   }
   SetSurvey take() { return std::move(out_); }
 
@@ -176,11 +179,14 @@ class Tally {
   }
   void show(std::string_view data, const std::string& name, int64_t label) {
     Result<PixelImage> image = set_.kind == SetKind::kRecords ? record_pixels(data) : decode_pixels(data);
-    if (image.ok()) first_->push_back({image.take(), name, label == kNoLabel ? "" : class_name(set_, label)});
+    if (!image.ok()) return;
+    ++shown_of_class_[label];
+    first_->push_back({image.take(), name, label == kNoLabel ? "" : class_name(set_, label)});
   }
 
   const DataSet& set_;
-  int64_t shown_;
+  int64_t shown_, most_of_class_;
+  std::map<int64_t, int64_t> shown_of_class_ = {};
   std::vector<ShownExample>* first_;
   SetSurvey out_;
 };
