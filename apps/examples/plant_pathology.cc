@@ -1,9 +1,10 @@
 // Which disease a leaf has, as in the contest Plant Pathology 2020: from JPEGs on disk to pictures of what was learnt. DIR/train.csv
-// has a column image_id and one for each class, of which one is 1; images are DIR/images/ID.jpg. share/plant_pathology.sh makes
+// has a column image_id and one for each class, of which one is 1; images are DIR/images/ID.jpg (or .png). share/plant_pathology.sh makes
 // such data. LOG_DIR gets learning curves and predictions.csv, which `tenon plot` draws.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 
 #include "examples/example.h"
 #include "tenon/class_balance.h"
@@ -37,7 +38,8 @@ Leaves read_table(const std::string& directory) {
     for (size_t c = 0; c < leaves.classes.size(); ++c)
       if (row.at(leaves.classes[c]).item() != 0) label = static_cast<int32_t>(c), ++ones;
     if (ones != 1) refuse(file, "image_id '" + id + "' is of " + std::to_string(ones) + " classes, expected one");
-    leaves.paths.push_back(directory + "/images/" + id + ".jpg");
+    const std::string image = directory + "/images/" + id;
+    leaves.paths.push_back(std::filesystem::exists(image + ".png") ? image + ".png" : image + ".jpg");
     leaves.labels.push_back(label);
   }
   if (leaves.paths.empty()) refuse(file, "expected rows of images, found none");
@@ -130,7 +132,8 @@ examples::Figures train(const examples::Flags& flags) {
   const int64_t classes = std::ssize(leaves.classes), examples = std::ssize(learnt.paths);
   const auto decoded = [&](const Leaves& of) {
     return of.files()
-        .map(read_image({.height = larger, .width = larger, .scale_decode = true, .dtype = DType::kU8}))
+        .map(read_image(
+            {.height = larger, .width = larger, .alpha = Alpha::kBlend, .scale_decode = true, .dtype = DType::kU8}))
         .map(one_hot("label", classes))
         .cache();  // before anything random
   };

@@ -20,6 +20,19 @@ expect 1 'idx has 120 images, expected 121' "$source/share/plant_pathology.sh" m
 IMAGES=nowhere expect 1 'no nowhere; run: share/install_packages.sh data' "$source/share/plant_pathology.sh" more
 IMAGES=leaves expect 1 'leaves has no train-images-idx3-ubyte' "$source/share/plant_pathology.sh" more
 [ ! -e more ] && [ ! -e more.part ] || complain 'a failure left something'
+# Folders of PNG images, as Tux Paint's stamps lie: some of each folder, clear pixels white.
+perl -MCompress::Zlib -e '
+  sub chunk { my ($t, $d) = @_; pack("N", length $d) . $t . $d . pack("N", crc32($t . $d)) }
+  mkdir $_ for "stamps", "stamps/birds", "stamps/birds/small", "stamps/fish";
+  for my $path ("birds/a", "birds/small/b", "birds/c", "fish/a", "fish/b") {
+    open(my $out, ">:raw", "stamps/$path.png") or die;
+    print $out "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("NNC5", 9, 7, 8, 6, 0, 0, 0)), chunk("IDAT", compress(("\0" . "\0" x 36) x 7)), chunk("IEND", "");
+  }'
+IMAGES=stamps expect 0 '' "$source/share/plant_pathology.sh" drawn 4
+[ "$(cat drawn/train.csv)" = "$(printf 'image_id,birds,fish\nTrain_00000,1,0\nTrain_00001,0,1\nTrain_00002,1,0\nTrain_00003,0,1')" ] || complain "stamps: $(cat drawn/train.csv)"
+cmp -s drawn/images/Train_00003.png stamps/fish/b.png || complain 'an image is not where its class is'
+expect 0 '' "$tenon" data drawn
+IMAGES=stamps expect 1 'stamps has 5 images, expected 6' "$source/share/plant_pathology.sh" more 6
 
 expect 0 '' "$tenon" data leaves --json
 grep -q '"name": "train", "kind": "images", "files": 120, "examples": 120, .*"damaged": 0, .*{"label": 3, "name": "trouser", "examples": 30}' out || complain "tenon data: $(cat out)"
