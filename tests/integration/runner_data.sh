@@ -108,5 +108,10 @@ expect 2 '--count needs --output F.png' "$tenon" data "$work/data" --count 3
 expect 2 "--output is 'x.gif'" "$tenon" data "$work/data" --output x.gif
 expect 1 'the data have no images' "$tenon" data "$work/t.txt" --output "$work/none.png"
 printf 'age\n3\nx\n' >"$work/bad.csv"
-expect 1 'bad.csv' "$tenon" data "$work/bad.csv"
+expect 0 '' "$tenon" data "$work/bad.csv"
+field '^bad.csv: 1 row, '
+field '^  1 damaged$'
+field "bad.csv:3: column 'age': expected i64 as in the first row, found 'x'$"
+printf 'age,name\n3\n' >"$work/bad.csv"
+expect 1 "bad.csv:2: expected 2 fields as the header has, found 1" "$tenon" data "$work/bad.csv"
 finish

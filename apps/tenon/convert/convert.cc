@@ -52,6 +52,12 @@ void print_json(const ConvertKind& kind, const ConvertSummary& summary, const st
     result.add("classes", static_cast<int64_t>(summary.labels.size()));
   else
     result.add("vocab_file", summary.vocab_file).add("vocab_size", summary.vocab_size);
+  if (!summary.notices.empty()) {
+    std::string lines;
+    for (const std::string& notice : summary.notices)
+      lines += (lines.empty() ? "" : ", ") + Json().add("message", notice).str();
+    result.raw("notices", json_list(lines));
+  }
   if (!summary.single_images.empty()) result.add("single_images", std::ssize(summary.single_images));
   for (const ConvertSummary::Split& s : summary.splits) {
     Json split;
@@ -70,6 +76,7 @@ std::string words_of(std::string name) {
 }
 
 void print_text(const ConvertSummary& summary, const std::string& output) {
+  for (const std::string& notice : summary.notices) print_line(notice);
   for (const ConvertSummary::Split& s : summary.splits) {
     print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
           counted(static_cast<int64_t>(s.files.size()), "file").c_str(),

@@ -201,11 +201,25 @@ SetSurvey survey_examples(const DataSet& set, int64_t shown, std::vector<ShownEx
   return tally.take();
 }
 
+// To the next row that can be read.
+void step_on(ElementIterator& at, const Dataset& data, std::vector<std::string>* damaged) {
+  for (;;) try {
+      ++at;
+      return;
+    } catch (const Error& e) {
+      if (e.status().code() == Code::kOutOfMemory) throw;
+      damaged->push_back(e.what());
+      if (at == data.end()) return;
+    }
+}
+
 SetSurvey survey_table(const DataSet& set) {
   SetSurvey out;
   out.bytes = static_cast<int64_t>(std::filesystem::file_size(set.files[0]));
   const CsvOptions options{.delimiter = set.files[0].ends_with(".tsv") ? '\t' : ','};
-  for (const Element& row : Dataset::from_csv(set.files, options)) {
+  const Dataset rows = Dataset::from_csv(set.files, options);
+  for (ElementIterator at = rows.elements(1); at != rows.end(); step_on(at, rows, &out.damaged)) {
+    const Element& row = *at;
     if (out.examples++ == 0)
       for (const auto& [name, value] : row) out.columns.push_back({name, value.shape().rank() == 0});
     for (SurveyedColumn& column : out.columns) {

@@ -184,6 +184,7 @@ struct ConvertSummary {
   std::vector<Split> splits;
   bool complete = true;             // false: of one part, the files are not yet there
   std::vector<std::string> labels;  // of images
+  std::vector<std::string> notices = {};  // lines about what may not be as it was meant
   std::vector<std::string> single_images = {};  // classes of which none is held out, as they have one
   std::string vocab_file = {};      // of text
   int64_t vocab_size = 0;
