@@ -36,7 +36,30 @@ T number_of(const std::string& flag, const std::string& text, const char* expect
 std::string names_of(const Flags& flags) {
   std::string out = "--device, --seed";
   for (const auto& [name, value] : flags.own) out += ", --" + name;
-  return out + " or --json";
+  return out + ", --json or --help";
+}
+
+void print_flag(const std::string& flag, const std::string& what) {
+  std::printf("  --%-24s %s\n", flag.c_str(), what.c_str());
+}
+
+void print_help(const char* program, const Flags& flags) {
+  std::printf("usage: %s [FLAGS]\n", program);
+  if (!flags.about.empty()) std::printf("%s\n", flags.about.c_str());
+  print_flag("device NAME[:SPEC]", "what it trains on, of those that `tenon devices` lists (" + flags.device + ")");
+  print_flag("seed N", "of all that is random (" + std::to_string(flags.seed) + ")");
+  print_flag("json", "print the result alone, as one line");
+  for (const auto& [name, value] : flags.own) {
+    const bool is_switch = value == "false";
+    const auto help = flags.help.find(name);
+    const std::string text = help == flags.help.end() ? std::string() : help->second;
+    const std::string fallback = is_switch || value.empty() ? std::string() : "(" + value + ")";
+    print_flag(is_switch ? name : name + " VALUE", text + (text.empty() || fallback.empty() ? "" : " ") + fallback);
+  }
+}
+
+bool asks_for_help(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc, [](const char* word) { return std::strcmp(word, "--help") == 0; });
 }
 
 Flags parse(int argc, char** argv, Flags flags) {
@@ -91,6 +114,10 @@ int64_t Flags::whole(const std::string& name, int64_t most) const {
 
 int run(int argc, char** argv, const std::function<Figures(const Flags&)>& example, const Flags& defaults) {
   try {
+    if (asks_for_help(argc, argv)) {
+      print_help(name_of(argv[0]), defaults);
+      return std::fflush(stdout) == 0 ? 0 : 1;
+    }
     const Flags flags = parse(argc, argv, defaults);
     print(example(flags), flags.json);
     return std::fflush(stdout) == 0 ? 0 : 1;

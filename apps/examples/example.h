@@ -1,4 +1,4 @@
-// What the examples share: the command line NAME [--device DEVICE] [--seed N] [--json], and an example's own flags.
+// What the examples share: the command line NAME [--device DEVICE] [--seed N] [--json] [--help], and an example's own flags.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,11 @@ namespace tenon::examples {
 struct Flags {
   std::string device = "auto";
   uint64_t seed = 0;
-  bool json = false;  // the result alone, as one line
+  bool json = false;       // the result alone, as one line
+  std::string about = {};  // --help's first line
   // The example's own: what each is unless it is given. One that is "false" takes no value and becomes "true".
   std::map<std::string, std::string> own = {};
+  std::map<std::string, std::string> help = {};  // what some of them are for
 
   // An example's own flag; throws Error where it is no number, or none of these.
   const std::string& operator[](const std::string& name) const { return own.at(name); }

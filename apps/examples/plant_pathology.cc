@@ -1,8 +1,10 @@
 // Which disease a leaf has, as in the contest Plant Pathology 2020: from JPEGs on disk to pictures of what was learnt. DIR/train.csv
-// has a column image_id and one for each class, of which one is 1; images are DIR/images/ID.jpg. share/plant_pathology.sh makes
+// has a column image_id and one for each class, of which one is 1; images are DIR/images/ID.jpg (or .png). share/plant_pathology.sh makes
 // such data. LOG_DIR gets learning curves and predictions.csv, which `tenon plot` draws.
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <filesystem>
 
 #include "examples/example.h"
 #include "tenon/class_balance.h"
@@ -36,7 +38,8 @@ Leaves read_table(const std::string& directory) {
     for (size_t c = 0; c < leaves.classes.size(); ++c)
       if (row.at(leaves.classes[c]).item() != 0) label = static_cast<int32_t>(c), ++ones;
     if (ones != 1) refuse(file, "image_id '" + id + "' is of " + std::to_string(ones) + " classes, expected one");
-    leaves.paths.push_back(directory + "/images/" + id + ".jpg");
+    const std::string image = directory + "/images/" + id;
+    leaves.paths.push_back(std::filesystem::exists(image + ".png") ? image + ".png" : image + ".jpg");
     leaves.labels.push_back(label);
   }
   if (leaves.paths.empty()) refuse(file, "expected rows of images, found none");
@@ -54,9 +57,31 @@ Leaves picked(const Leaves& all, const Places& places) {
 }
 
 // Those whose images can be read.
-Leaves without_bad(const Leaves& all) {
+Leaves without_bad(const Leaves& all, const std::string& directory) {
   const Dataset numbered = Dataset::zip({all.files(), Dataset::range(0, std::ssize(all.paths))});
-  return picked(all, labels_of(numbered.map(read_image()).ignore_errors(), "x"));
+  const std::vector<int32_t> good = labels_of(numbered.map(read_image()).ignore_errors(), "x");
+  if (good.empty()) refuse(directory, "none of " + std::to_string(all.paths.size()) + " images can be read");
+  size_t first = 0;
+  while (first < good.size() && good[first] == static_cast<int32_t>(first)) ++first;
+  if (first < all.paths.size())
+    std::fprintf(stderr, "%s: passed over %zu of %zu images, which cannot be read, the first %s\n", directory.c_str(),
+                 all.paths.size() - good.size(), all.paths.size(), all.paths[first].c_str());
+  return picked(all, good);
+}
+
+// Classes with one image cannot be trained on and held out.
+void note_single_images(const Leaves& leaves, const examples::Flags& flags) {
+  std::string names;
+  for (size_t c = 0; c < leaves.classes.size(); ++c) {
+    if (std::ranges::count(leaves.labels, static_cast<int32_t>(c)) != 1) continue;
+    if (!flags.is_set("keep_single_images"))
+      refuse(flags["data_dir"], "class '" + leaves.classes[c] +
+                                    "' has one image, expected two or more (--keep_single_images trains on it)");
+    names += (names.empty() ? "" : ", ") + leaves.classes[c];
+  }
+  if (!names.empty())
+    std::fprintf(stderr, "%s: none is held out of classes with one image: %s\n", flags["data_dir"].c_str(),
+                 names.c_str());
 }
 
 Symbol norm(const Symbol& x) { return BatchNormalization({.momentum = 0.9})(x); }
@@ -97,11 +122,9 @@ Model efficient_net(int64_t size, int64_t classes, double width, double depth) {
 examples::Figures train(const examples::Flags& flags) {
   const int64_t size = flags.whole("image_size", 4096), larger = size * 9 / 8;
   Leaves leaves = read_table(flags["data_dir"]);
-  if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves);
-  for (size_t c = 0; c < leaves.classes.size(); ++c)
-    if (std::ranges::count(leaves.labels, static_cast<int32_t>(c)) == 1)
-      refuse(flags["data_dir"], "class '" + leaves.classes[c] + "' has one image, expected two or more");
-  const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed);
+  if (flags.is_set("skip_bad_images")) leaves = without_bad(leaves, flags["data_dir"]);
+  note_single_images(leaves, flags);
+  const SplitIndices split = stratified_split(leaves.labels, 0.2, flags.seed, SingleExamples::kTrain);
   const Leaves learnt = picked(leaves, split.train), held = picked(leaves, split.held_out);
 
   const Strategy strategy = flags.strategy();
@@ -109,7 +132,8 @@ examples::Figures train(const examples::Flags& flags) {
   const int64_t classes = std::ssize(leaves.classes), examples = std::ssize(learnt.paths);
   const auto decoded = [&](const Leaves& of) {
     return of.files()
-        .map(read_image({.height = larger, .width = larger, .scale_decode = true, .dtype = DType::kU8}))
+        .map(read_image(
+            {.height = larger, .width = larger, .alpha = Alpha::kBlend, .scale_decode = true, .dtype = DType::kU8}))
         .map(one_hot("label", classes))
         .cache();  // before anything random
   };
@@ -150,13 +174,24 @@ examples::Figures train(const examples::Flags& flags) {
 }
 
 int main(int argc, char** argv) {
-  return examples::run(argc, argv, train,
-                       {.own = {{"data_dir", "data"},
-                                {"log_dir", "logs"},
-                                {"image_size", "224"},
-                                {"batch_size", "128"},
-                                {"epochs", "100"},
-                                {"width", "1"},
-                                {"depth", "1"},
-                                {"skip_bad_images", "false"}}});
+  return examples::run(
+      argc, argv, train,
+      {.about = "Which disease a leaf has, as in the contest Plant Pathology 2020.",
+       .own = {{"data_dir", "data"},
+               {"log_dir", "logs"},
+               {"image_size", "224"},
+               {"batch_size", "128"},
+               {"epochs", "100"},
+               {"width", "1"},
+               {"depth", "1"},
+               {"keep_single_images", "false"},
+               {"skip_bad_images", "false"}},
+       .help = {{"data_dir", "train.csv, with image_id and a column of 0 and 1 for each class, and images/ID.jpg"},
+                {"log_dir", "for learning curves and predictions.csv, which tenon plot draws"},
+                {"batch_size", "of each replica"},
+                {"epochs", "at most"},
+                {"width", "of the network, 1: EfficientNet-B0's"},
+                {"depth", "of the network, 1: EfficientNet-B0's"},
+                {"keep_single_images", "train on the image of a class that has one"},
+                {"skip_bad_images", "pass over and count images that cannot be read"}}});
 }

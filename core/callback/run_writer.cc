@@ -1,5 +1,7 @@
 #include "tenon/run_writer.h"
 
+#include <utility>
+
 #include "base/text.h"
 
 namespace tenon {
@@ -8,7 +10,7 @@ void RunWriter::open(TrainingRun& run, const std::string& folder) {
   try {
     const std::string place = folder.empty() ? directory_ : cat(directory_, "/", folder);
     const std::string& notice = writers_.try_emplace(folder, place, options_).first->second.notice();
-    if (!notice.empty() && noticed_.insert(folder).second) run.say(cat(owner_, ": ", notice));
+    if (!notice.empty() && !std::exchange(noticed_, true)) run.say(cat(owner_, ": ", notice));
   } catch (const Error& e) {
     throw Error(Status(e.status().code(), cat(owner_, ": ", e.status().message())));
   }

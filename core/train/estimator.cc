@@ -42,12 +42,16 @@ Estimator::Estimator(Estimator&&) noexcept = default;
 void Estimator::set_events(RunEvents events) { impl_->events = std::move(events); }
 const RunConfig& Estimator::config() const { return impl_->config; }
 
-void Estimator::Impl::report_corrupt(const StepPipeline& pipeline) const {
+std::string Estimator::Impl::passed_over(const StepPipeline& pipeline) {
   const int64_t records = pipeline.corrupt_records();
-  if (records == 0) return;
-  std::string line = cat("left out ", records, records == 1 ? " corrupt record" : " corrupt records");
+  if (records == 0) return {};
+  std::string line = cat("; left out ", records, records == 1 ? " corrupt record" : " corrupt records");
   for (const std::string& file : pipeline.lost()) append(line, cat("; ", file));
-  info(line);
+  return line;
+}
+
+void Estimator::Impl::report_corrupt(const StepPipeline& pipeline) const {
+  if (const std::string text = passed_over(pipeline); !text.empty()) info(text.substr(2));
 }
 
 // The newest checkpoint of model_dir.

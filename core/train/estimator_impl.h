@@ -113,6 +113,8 @@ struct Estimator::Impl {
   void log(const std::string& line) const {
     if (estimator_log()) info(line);
   }
+  // "; left out 2 corrupt records; the rest of FILE is lost, .."; empty: none.
+  static std::string passed_over(const StepPipeline& pipeline);
   void report_corrupt(const StepPipeline& pipeline) const;
   Result<std::optional<TensorFile>> newest(bool required);
   Status provide(const Graph& graph, bool required);

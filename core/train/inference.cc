@@ -119,6 +119,7 @@ class Estimator::Inference {
   // Whether there may be another batch: callbacks are told before it is taken.
   bool more() const { return feed().stopped() || function_->feed()->more(); }
   int64_t left_out() const { return left_out_; }
+  std::string passed_over() const { return m_.passed_over(feed().pipeline()); }
   void report() const {
     m_.report_corrupt(feed().pipeline());
     if (left_out_ > 0)
@@ -193,9 +194,9 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
       TENON_TRY(run.call([&](Callback& c) { c.on_test_batch_end(run, done_so_far - 1, logs); }));
     }
   }
-  if (totals.rows() == 0 && pass.left_out() == 0) return invalid("evaluation: the input has no batch of ", batch);
+  if (totals.rows() == 0 && pass.left_out() == 0) return invalid("evaluation: the input has no batch of ", batch, pass.passed_over());
   if (totals.rows() == 0)
-    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit");
+    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit", pass.passed_over());
   pass.report();
   const EvalResult result = totals.result(pass.step());
   m.bad_loss = !std::isfinite(result.at("loss"));

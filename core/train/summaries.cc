@@ -9,10 +9,10 @@ namespace tenon {
 template <class Write>
 Status Summaries::write(const std::string& directory, const Write& write) {
   try {
-    const bool known = files_.contains(directory);
     SummaryWriter& writer = files_.try_emplace(directory, directory, SummaryWriterOptions{.tf1 = true}).first->second;
     write(writer);
-    return known || writer.notice().empty() ? Status() : Status(Code::kInvalid, cat("summaries: ", writer.notice()));
+    if (writer.notice().empty() || std::exchange(noticed_, true)) return {};
+    return Status(Code::kInvalid, cat("summaries: ", writer.notice()));
   } catch (const Error& e) {
     return Status(e.status().code(), cat("summaries: ", e.status().message()));
   }

@@ -31,8 +31,8 @@ class Summaries {
   Status write(const std::string& directory, const Write& write);
   Logs rate_at(int64_t step);
   std::map<std::string, SummaryWriter> files_;  // by directory
-  bool begun_ = false;
-  int64_t saved_ = -1;  // the last step with a loss
+  bool begun_ = false, noticed_ = false;        // noticed_: that another run writes there
+  int64_t saved_ = -1;                          // the last step with a loss
   std::optional<std::pair<int64_t, std::chrono::steady_clock::time_point>>
       rated_;                         // the step before the last rate, and when
   int64_t losses_ = 0, doubled_ = 1;  // that were written; the distance, in save_summary_steps

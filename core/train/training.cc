@@ -350,8 +350,10 @@ class Estimator::Training {
     const bool cut = function_->feed()->stopped() || interrupted_ ||
                      (status.ok() && !pace_->done(m_.step) && as_first_says(m_.interrupted()));
     if (status.ok() && result_.global_step == 0 && losses_.empty() && !cut && !run_.stopped())
-      status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch");
-    m_.report_corrupt(function_->feed()->pipeline());
+      status = invalid("the input has fewer than ", input_->batch_size, " examples, one batch",
+                       m_.passed_over(function_->feed()->pipeline()));
+    else
+      m_.report_corrupt(function_->feed()->pipeline());
     if (m_.events.on_log && !losses_.empty() && lines_.left(m_.step)) say_loss();
     if (status.ok() && !cut && !run_.evaluates()) status = run_.end();
     if (manager_ && (m_.dirty || as_first_says(background_.running()))) {

@@ -51,7 +51,11 @@ for device in cpu tpu-emulator:v2-8 opencl-gpu; do
 done
 
 expect 1 'unknown flag --colour' "$examples/gan" --colour red
-expect 1 'unknown flag --help, expected --device, --seed or --json' "$examples/gan" --help
+expect 1 'unknown flag --colour, expected --device, --seed, --json or --help' "$examples/gan" --colour red
+for program in "$examples"/*; do
+  expect 0 '' "$program" --help
+  grep -q '^  --device NAME' "$work/out" || complain "$program --help: $(cat "$work/out")"
+done
 expect 1 "device 'toaster': no toaster.so" "$examples/gan" --device toaster --json
 [ -z "${left_out:-}" ] || { [ "$failures" -eq 0 ] && echo "all as expected but for what was left out" && exit 77; }
 finish

@@ -20,6 +20,27 @@ expect 1 'idx has 120 images, expected 121' "$source/share/plant_pathology.sh" m
 IMAGES=nowhere expect 1 'no nowhere; run: share/install_packages.sh data' "$source/share/plant_pathology.sh" more
 IMAGES=leaves expect 1 'leaves has no train-images-idx3-ubyte' "$source/share/plant_pathology.sh" more
 [ ! -e more ] && [ ! -e more.part ] || complain 'a failure left something'
+# Folders of PNG images, as Tux Paint's stamps lie: some of each folder, clear pixels white.
+perl -MCompress::Zlib -e '
+  sub chunk { my ($t, $d) = @_; pack("N", length $d) . $t . $d . pack("N", crc32($t . $d)) }
+  mkdir $_ for "stamps", "stamps/birds", "stamps/birds/small", "stamps/fish";
+  for my $path ("birds/a", "birds/small/b", "birds/c", "fish/a", "fish/b") {
+    open(my $out, ">:raw", "stamps/$path.png") or die;
+    print $out "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("NNC5", 9, 7, 8, 6, 0, 0, 0)), chunk("IDAT", compress(("\0" . "\0" x 36) x 7)), chunk("IEND", "");
+  }'
+IMAGES=stamps expect 0 '' "$source/share/plant_pathology.sh" drawn 4
+[ "$(cat drawn/train.csv)" = "$(printf 'image_id,birds,fish\nTrain_00000,1,0\nTrain_00001,0,1\nTrain_00002,1,0\nTrain_00003,0,1')" ] || complain "stamps: $(cat drawn/train.csv)"
+cmp -s drawn/images/Train_00003.png stamps/fish/b.png || complain 'an image is not where its class is'
+expect 0 '' "$tenon" data drawn
+IMAGES=stamps expect 1 'stamps has 5 images, expected 6' "$source/share/plant_pathology.sh" more 6
+
+expect 0 '' "$tenon" data leaves --json
+grep -q '"name": "train", "kind": "images", "files": 120, "examples": 120, .*"damaged": 0, .*{"label": 3, "name": "trouser", "examples": 30}' out || complain "tenon data: $(cat out)"
+[ "$(grep -c '"event": "set"' out)" = 1 ] || complain "tenon data: $(cat out)"
+printf 'image_id\nTrain_00001\nTest_0\n' >leaves/test.csv
+expect 0 '' "$tenon" data leaves
+grep -q '^train: 120 images, ' out && grep -q '^test: 1 image, ' out && grep -q "cannot read 'leaves/images/Test_0.jpg'" out || complain "tenon data: $(cat out)"
+rm leaves/test.csv
 
 small=(--device cpu --image_size 16 --batch_size 8 --width 0.25 --depth 0.3 --json)
 train=("$example" "${small[@]}" --epochs 1 --log_dir logs)
@@ -57,11 +78,15 @@ damaged() {
 }
 bad() { expect 1 "$1" "${train[@]}" --data_dir bad; }
 damaged '1s/$/,rare/; 2s/.*/Train_00000,0,0,0,0,1/; 3,$s/$/,0/'
-bad "bad: class 'rare' has one image, expected two or more"
+bad "bad: class 'rare' has one image, expected two or more (--keep_single_images trains on it)"
+"${train[@]}" --data_dir bad --keep_single_images --log_dir one >out 2>err || complain "one image: $(cat err)"
+[ "$(cat err)" = 'bad: none is held out of classes with one image: rare' ] || complain "one image: $(cat err)"
+awk -F, '$5 == "rare"' one/predictions.csv | grep -q . && complain 'the only image of a class was held out'
 damaged '100s/,0,/,no,/'
 bad "bad/train.csv:100: column '"
 damaged '50s/,0/,1/'
 bad "bad/train.csv: image_id 'Train_00048' is of 2 classes, expected one"
+expect 1 "bad/train.csv: image_id 'Train_00048' is of 2 classes, expected one" "$tenon" data bad
 damaged '50s/,1/,0/'
 bad "bad/train.csv: image_id 'Train_00048' is of 0 classes, expected one"
 damaged '50s/,[01]$//'
@@ -78,12 +103,19 @@ bad 'bad/images/Train_00007.jpg: image: expected JPEG, PNG or WebP, found bytes 
 head -c 300 leaves/images/Train_00008.jpg >bad/images/Train_00008.jpg
 rm bad/images/Train_00009.jpg
 # 117 images of 120 are good: 23 are held out.
-expect 0 '' "${train[@]}" --data_dir bad --skip_bad_images --log_dir some
+"${train[@]}" --data_dir bad --skip_bad_images --log_dir some >out 2>err || complain "bad images: $(cat err)"
+[ "$(cat err)" = 'bad: passed over 3 of 120 images, which cannot be read, the first bad/images/Train_00007.jpg' ] || complain "bad images: $(cat err)"
 [ "$(wc -l <some/predictions.csv)" = 24 ] || complain "held out: $(wc -l <some/predictions.csv) lines, expected 24"
 grep -qE 'Train_0000[789]' some/predictions.csv && complain 'a bad image was predicted'
+expect 0 '' "${train[@]}" --data_dir leaves --skip_bad_images --log_dir some # none: no line
+rm bad/images/*
+expect 1 'bad: none of 120 images can be read' "${train[@]}" --data_dir bad --skip_bad_images --log_dir some
 expect 1 "cannot open 'nowhere/train.csv'" "${train[@]}" --data_dir nowhere
 
 echo '# mistakes'
+expect 0 '' "$example" --help
+grep -q '^  --batch_size VALUE  *of each replica (128)$' out || complain "help: $(cat out)"
+grep -q '^  --skip_bad_images  *pass over' out || complain "help: $(cat out)"
 expect 1 '--image_size: expected 1 to 4096, found 0' "${train[@]}" --image_size 0
 expect 1 '--depth: expected 0.1 to 10, found 1e300' "${train[@]}" --data_dir leaves --depth 1e300
 expect 1 "--width: expected a number, found 'x'" "${train[@]}" --data_dir leaves --width x
@@ -97,7 +129,7 @@ until compgen -G 'shared/validation/events*' >/dev/null || ! kill -0 $other 2>/d
 "${train[@]}" --data_dir leaves --log_dir shared >out 2>err || complain "beside another run: $(cat err)"
 kill $other
 wait $other 2>/dev/null
-grep -qc 'another run writes' err out || complain "beside another run: $(cat out err)"
+[ "$(cat out err | grep -c 'another run writes')" = 1 ] || complain "beside another run: $(cat out err)"
 if [ "$(id -u)" -eq 0 ] && mkdir -p tiny && mount -t tmpfs -o size=64k tmpfs tiny 2>/dev/null; then
   head -c 60k /dev/zero >tiny/filling 2>/dev/null
   # Training goes on, and what cannot be left behind it is an error.

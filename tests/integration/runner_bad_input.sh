@@ -109,6 +109,7 @@ for kind in flipped cut; do
   grep -q 'left out 1 corrupt record' "$work/out" || complain "$kind: the damaged record was not reported"
 done
 grep -q "left out 1 corrupt record; the rest of $work/cut/train-00000-of-.* is lost" "$work/out" || complain "the lost rest was not reported: $(cat "$work/out")"
+expect 1 "batch size 64 is larger than the 63 examples in $work/cut/train-*; the rest of $work/cut/train-00000-of-" "$tenon" train mlp --data_dir "$work/cut" --train_batch_size 64 --skip_corrupt
 
 echo '# what is no file, and records that no memory holds'
 for name in labels.txt info.json; do

@@ -22,7 +22,7 @@ for steps in 1 32; do
     complain "bench fit: $(cat "$work/out")"
 done
 # The input: its files are made once, and kept where a directory was named.
-for case in photos photos_eval lines; do
+for case in photos photos_eval photos_verbs lines; do
   expect 0 '' "$tenon" bench input $case --data_dir "$work/made" --examples 64 --seconds 0.01 --rounds 1 --json
   awk -v rate="$(result examples_per_second)" 'BEGIN { exit !(rate > 0) }' || complain "bench input: $(cat "$work/out")"
 done

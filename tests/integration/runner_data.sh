@@ -51,6 +51,10 @@ field 'dog/2.pdf: is no JPEG, PNG or WebP image$'
 size=$(perl -e 'binmode STDIN; read STDIN, my $head, 24; print join "x", unpack "x16 NN", $head' <"$work/sheet.png")
 [ "${size%x*}" -ge 1000 ] || complain "the contact sheet is of $size pixels"
 
+# Some of each class: a cat of 8 pixels and a dog of 12.
+expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.svg" --count 2
+[ "$(grep -o '<image [^>]* width="[0-9]*"' "$work/sheet.svg" | sed 's/.*width="//' | tr -d '"' | sort -n | tr '\n' ' ')" = '8 12 ' ] || complain "shown: $(grep -o '<image[^>]\{1,60\}' "$work/sheet.svg")"
+
 echo '# a table, and text'
 printf 'age,name\n3,ann\n5,bob\n' >"$work/t.csv"
 expect 0 '' "$tenon" data "$work/t.csv"
@@ -82,13 +86,18 @@ is_whole 2
 field '"kind": "table", "unit": "row"'
 field '"kind": "text", "unit": "line"'
 expect 0 '' "${bench[@]}" "$work/data"
-field '^train: .* images/s, .* of a core.s work; batches of 60, '
+field '^train: .* images/s, .* of a core.s work; batches of 60 of 24x24, '
 field '^  decode  .* ms .* %$'
+expect 0 '' "$tenon" data --bench --seconds 0.05 "$work/folders" --json # as large as the first image
+field '"batch_size": 64, "height": 8, "width": 8, '
 expect 0 '' "${bench[@]}" "$work/damaged"
 
 echo '# mistakes'
 mkdir -p "$work/broken"
 printf '\xff\xd8\xff and no more' >"$work/broken/a.jpg"
+printf '\x89PNG\r\n\x1a\n and no more' >"$work/folders/cat/4.png"
+expect 0 '' "${bench[@]}" "$work/folders" --json # without those that are damaged
+[ "$(parts_of)" = 'images read decode change batch ' ] || complain "parts: $(parts_of)"
 expect 1 "--bench: nothing of 'images' can be read" "${bench[@]}" "$work/broken"
 expect 2 '--seconds needs --bench' "$tenon" data "$work/data" --seconds 1
 expect 2 '--output does nothing with --bench' "$tenon" data "$work/data" --bench --output "$work/x.png"
@@ -99,5 +108,10 @@ expect 2 '--count needs --output F.png' "$tenon" data "$work/data" --count 3
 expect 2 "--output is 'x.gif'" "$tenon" data "$work/data" --output x.gif
 expect 1 'the data have no images' "$tenon" data "$work/t.txt" --output "$work/none.png"
 printf 'age\n3\nx\n' >"$work/bad.csv"
-expect 1 'bad.csv' "$tenon" data "$work/bad.csv"
+expect 0 '' "$tenon" data "$work/bad.csv"
+field '^bad.csv: 1 row, '
+field '^  1 damaged$'
+field "bad.csv:3: column 'age': expected i64 as in the first row, found 'x'$"
+printf 'age,name\n3\n' >"$work/bad.csv"
+expect 1 "bad.csv:2: expected 2 fields as the header has, found 1" "$tenon" data "$work/bad.csv"
 finish

@@ -90,7 +90,7 @@ completion=$(dirname "$0")/../../share/completion/tenon.bash
 [ "$(offers train mlp --optimizer mu)" = 'muon' ] || complain "completion of --optimizer: $(offers train mlp --optimizer mu)"
 [ "$(offers train fashion --resize '')" = 'legacy half_pixel antialias' ] || complain "completion of --resize: $(offers train fashion --resize '')"
 [ "$(offers train fashion --cache '')" = 'none memory disk' ] || complain "completion of --cache: $(offers train fashion --cache '')"
-[ "$(offers bench input ph)" = 'photos photos_eval' ] || complain "completion of bench input: $(offers bench input ph)"
+[ "$(offers bench input ph)" = 'photos photos_eval photos_verbs' ] || complain "completion of bench input: $(offers bench input ph)"
 [ "$(offers data --be)" = '--bench' ] || complain "completion of data: $(offers data --be)"
 [ "$(offers train mlp --dtype_policy mixed)" = 'mixed_bfloat16 mixed_float16' ] || complain "completion of --dtype_policy: $(offers train mlp --dtype_policy mixed)"
 case " $(offers train mlp --tpu v) " in *' v3-8 '*) ;; *) complain "completion of --tpu: $(offers train mlp --tpu v)" ;; esac

@@ -140,7 +140,13 @@ make_images "$work/in/emu" 1 '1 2 3'
 expect 1 "$work/in/emu: has one image, expected at least two" "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
 echo '%PDF-1.4' >"$work/in/emu/menu.pdf"  # passed over, so that there is one image all the same
 expect 1 "$work/in/emu: has one image, expected at least two" "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
-rm -r "$work/in/emu"
+expect 0 '' "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2 --keep_single_images
+grep -q '^train: 1 class with one image, of which none is held out, the first emu$' "$work/out" || complain "convert: $(cat "$work/out")"
+grep -q '"train": {"records": 25, .*"validation": {"records": 6, ' "$work/y/info.json" || complain "info: $(cat "$work/y/info.json")"
+expect 0 '' "${convert[@]}" --output "$work/y" --overwrite --skip_bad_images --validation_fraction 0.2 --keep_single_images --json
+grep -q '"single_images": 1' "$work/out" || complain "convert --json: $(cat "$work/out")"
+expect 2 '--keep_single_images needs --validation_fraction' "${convert[@]}" --output "$work/y" --keep_single_images
+rm -r "$work/in/emu" "$work/y"
 expect 0 '' "${convert[@]}" --output "$work/y" --skip_bad_images --validation_fraction 0.2
 rm "$work/in/cat/menu.pdf"
 expect 0 '' "${convert[@]}" --output "$work/z" --validation_fraction 0.2

@@ -9,6 +9,7 @@
 #include "bench/made_photos.h"
 #include "command.h"
 #include "tenon/element_maps.h"
+#include "tenon/image_maps.h"
 #include "tenon/input.h"
 #include "tenon/threads.h"
 
@@ -16,7 +17,7 @@ namespace tenon::runner {
 namespace {
 
 constexpr int64_t kBatch = 64;
-constexpr int kSide = 224;
+constexpr int kSide = 224, kGrid = 234;
 constexpr int64_t kLineNumbers = 8192;  // of a batch of lines
 constexpr int64_t kLinesAPhoto = 100;
 
@@ -94,6 +95,29 @@ Rate evaluate_rate(const std::string& directory, const Flags& flags) {
   return rate_of(Dataset::images(o).take(), flags.number("seconds"));
 }
 
+// What `photos` does by options, by verbs, which clip what becomes brighter.
+Dataset photo_batches(const std::string& directory, uint64_t seed) {
+  std::vector<std::string> files;
+  for (const Element& file : Dataset::list_files(directory + "/train-*", false))
+    files.emplace_back(text_of(file.at("path")));
+  return Dataset::from_records(files)
+      .shuffle(1024, {.seed = seed})
+      .repeat()
+      .map(parse_example({{"data", {.dtype = DType::kU8, .name = "image/encoded"}},
+                          {"label", {.dtype = DType::kI32, .name = "image/class/label", .offset = 1}}}))
+      .map(read_image({.height = kGrid, .width = kGrid, .resize = ResizeKind::kLegacy, .fast = true}), seed)
+      .map(random_crop({kSide, kSide}), seed)
+      .map(random_flip({.mode = FlipMode::kHorizontal}), seed)
+      .map(random_brightness({.factor = 63 / 255.0}), seed)
+      .map(random_contrast({.factor = 0.8}), seed)
+      .map(rescale(1 / 127.5, -1), seed)
+      .batch(kBatch, true);
+}
+
+Rate verbs_rate(const std::string& directory, const Flags& flags) {
+  return rate_of(photo_batches(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"));
+}
+
 Rate line_rate(const std::string& directory, const Flags& flags) {
   return rate_of(line_batches(directory, static_cast<uint64_t>(flags.integer("seed"))), flags.number("seconds"),
                  kLineNumbers * static_cast<int64_t>(sizeof(int32_t)));
@@ -104,6 +128,7 @@ const std::vector<InputCase>& input_cases() {
       {"photos", "JPEGs of 500x375, resized to 234, cropped to 224, flipped, brightness, contrast; batch 64",
        write_photos, train_rate},
       {"photos_eval", "the same, resized to 224", write_photos, evaluate_rate},
+      {"photos_verbs", "as photos, by verbs of a Dataset", write_photos, verbs_rate},
       {"libjpeg", "the same, decoded whole by libjpeg in one thread, and no more", write_photos,
        [](const std::string& directory, const Flags& flags) {
          return decode_rate(directory, flags.number("seconds"));

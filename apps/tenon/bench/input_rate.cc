@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tenon/input.h"
@@ -28,7 +29,7 @@ struct Memory {
 
 }  // namespace
 
-Rate rate_of(const Dataset& data, double seconds, int64_t batch_bytes) {
+Rate rate_of(const Dataset& data, double seconds, int64_t batch_bytes, InputWork::Seconds* work) {
   Memory memory(data, batch_bytes);
   auto pipeline = InputPipeline::create(data, process_pool(), memory.slots).take();
   const auto take = [&] {
@@ -37,8 +38,15 @@ Rate rate_of(const Dataset& data, double seconds, int64_t batch_bytes) {
     return batch.rows;
   };
   for (size_t i = 0; i < memory.slots.size() + 2; ++i) take();  // every slot once
+  std::optional<InputWork> counted;
+  if (work) counted.emplace();
   Meter meter;
   while (meter.seconds() < seconds) meter.add(take());
+  if (work) {
+    const InputWork::Seconds all = counted->seconds();
+    const auto examples = static_cast<double>(meter.examples());
+    *work = {all.read / examples, all.decode / examples, all.change / examples};
+  }
   return meter.rate();
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <ctime>
 
-#include "tenon/dataset.h"
+#include "tenon/input.h"
 
 namespace tenon::runner {
 
@@ -33,7 +33,7 @@ class Meter {
 };
 
 // Examples of batches as a training takes them, of data that repeat. `batch_bytes`: of the largest batch of a feature; 0: those of
-// batch_size examples. Throws Error.
-Rate rate_of(const Dataset& data, double seconds, int64_t batch_bytes = 0);
+// batch_size examples. `work`: where the seconds of a core go that an example takes. Throws Error.
+Rate rate_of(const Dataset& data, double seconds, int64_t batch_bytes = 0, InputWork::Seconds* work = nullptr);
 
 }  // namespace tenon::runner

@@ -51,6 +51,13 @@ void print_json(const ConvertKind& kind, const ConvertSummary& summary, const st
     result.add("classes", static_cast<int64_t>(summary.labels.size()));
   else
     result.add("vocab_file", summary.vocab_file).add("vocab_size", summary.vocab_size);
+  if (!summary.notices.empty()) {
+    std::string lines;
+    for (const std::string& notice : summary.notices)
+      lines += (lines.empty() ? "" : ", ") + Json().add("message", notice).str();
+    result.raw("notices", json_list(lines));
+  }
+  if (!summary.single_images.empty()) result.add("single_images", std::ssize(summary.single_images));
   for (const ConvertSummary::Split& s : summary.splits) {
     Json split;
     split.add("records", s.records).add("files", static_cast<int64_t>(s.files.size())).add("bytes", s.bytes);
@@ -68,6 +75,7 @@ std::string words_of(std::string name) {
 }
 
 void print_text(const ConvertSummary& summary, const std::string& output) {
+  for (const std::string& notice : summary.notices) print_line(notice);
   for (const ConvertSummary::Split& s : summary.splits) {
     print("%s: %s in %s, %s\n", s.name.c_str(), counted(s.records, "record").c_str(),
           counted(static_cast<int64_t>(s.files.size()), "file").c_str(),
@@ -77,6 +85,9 @@ void print_text(const ConvertSummary& summary, const std::string& output) {
       print("%s: left out %s (%s), the first %s\n", s.name.c_str(), with_commas(l.count).c_str(),
             words_of(l.why).c_str(), l.first.c_str());
   }
+  if (const int64_t single = std::ssize(summary.single_images); single > 0)
+    print("train: %s %s with one image, of which none is held out, the first %s\n", with_commas(single).c_str(),
+          single == 1 ? "class" : "classes", summary.single_images[0].c_str());
   if (!summary.complete)
     print("of a part; --merge puts all parts together in %s\n", output.c_str());
   else if (summary.vocab_file.empty())

@@ -32,6 +32,8 @@ void declare_images(Flags& flags) {
                0, 0.9);
   flags.text("labels", "",
              "file of class names, one a line; class i is label i + 1; of directories empty: their names, sorted");
+  flags.boolean("keep_single_images", false,
+                "with --validation_fraction: train on the image of a class that has one, which is an error else");
   flags.boolean("skip_bad_images", false, "pass over and count what cannot be decoded");
   flags.boolean("verify", true, "decode every image; --noverify looks at its header only");
 }
@@ -44,6 +46,8 @@ ConvertSummary convert_image_files(const Flags& flags) {
   for (const char* name :
        folders ? std::vector{"train_csv", "validation_csv"} : std::vector{"validation_input", "validation_fraction"})
     if (flags.given(name)) throw UsageError{format("--%s %s --input", name, folders ? "excludes" : "needs")};
+  if (options.validation_fraction == 0 && flags.given("keep_single_images"))
+    throw UsageError{"--keep_single_images needs --validation_fraction"};
   if (!options.validation_input.empty() && flags.given("validation_fraction"))
     throw UsageError{"--validation_input and --validation_fraction exclude each other"};
   options.train_csv = folders ? std::string() : flags.required("train_csv");
@@ -51,6 +55,7 @@ ConvertSummary convert_image_files(const Flags& flags) {
   options.labels = folders ? flags.text("labels") : flags.required("labels");
   read_common(flags, options);
   options.shard_bytes = flags.integer("shard_bytes");
+  options.keep_single_images = flags.boolean("keep_single_images");
   options.skip_bad_images = flags.boolean("skip_bad_images");
   options.verify = flags.boolean("verify");
   return convert_images(options, process_pool()).take();

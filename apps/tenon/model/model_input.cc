@@ -86,13 +86,14 @@ TrainInput ModelRun::train_input(const Dataset& all) const {
   return {part, all.options().batch_size};
 }
 
-int64_t ModelRun::eval_batch(int64_t examples, const Say& say) const {
+int64_t ModelRun::eval_batch(int64_t examples, const Say& say, const std::string& passed_over) const {
   const int64_t limit =
       flags_.integer("num_eval_examples") > 0 ? std::min(flags_.integer("num_eval_examples"), examples) : examples;
   const int64_t wanted = flags_.integer("eval_batch_size");
   if (wanted > limit)
-    throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate",
-                                              static_cast<long>(wanted), static_cast<long>(limit))));
+    throw Error(Status(Code::kInvalid, format("--eval_batch_size %ld is larger than the %ld examples to evaluate%s%s",
+                                              static_cast<long>(wanted), static_cast<long>(limit),
+                                              passed_over.empty() ? "" : "; ", passed_over.c_str())));
   const std::string device = device_of(flags_);
   const int64_t units = resolve_device(device).take().replicas;
   if (wanted > 0) {
@@ -125,7 +126,7 @@ Dataset ModelRun::eval_data(const Say& say, bool in_order) const {
   try_device();
   const Dataset all = data_->records(one);
   InputOptions o = one;
-  o.batch_size = eval_batch(all.size(), say);
+  o.batch_size = eval_batch(all.size(), say, all.passed_over());
   if (in_order) o.interleave = 1;
   const Dataset data = data_->records(o);
   say_left_out(data, "evaluation", say);

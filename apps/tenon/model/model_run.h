@@ -75,7 +75,7 @@ class ModelRun {
   Dataset made_up(const InputOptions& options) const;
   InputOptions input_options(int64_t batch_size, bool training) const;
   InputOptions places(const char* path_flag, InputOptions options) const;
-  int64_t eval_batch(int64_t examples, const Say& say) const;
+  int64_t eval_batch(int64_t examples, const Say& say, const std::string& passed_over = {}) const;
 
   const Flags& flags_;
   Contradiction contradiction_;

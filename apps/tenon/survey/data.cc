@@ -130,17 +130,18 @@ void declare_data(Flags& flags, const std::vector<std::string>&) {
   flags.text("title", "", "with --output: above the picture");
   flags.number("scale", 2, "with --output: pixels of a PNG for each of the picture", 0.25, 8);
   flags.boolean("bench", false, "time reading instead: images or rows a second, and which work takes how much of it");
-  flags.number("seconds", 2, "with --bench: of each measurement, three a data set", 0.01, 1e6);
-  flags.integer("height", 224, "with --bench: of images", 1, 1 << 13);
-  flags.integer("width", 224, "with --bench: of images", 1, 1 << 13);
+  flags.number("seconds", 2, "with --bench: of each measurement, of which rows and text need two", 0.01, 1e6);
+  flags.integer("height", 0, "with --bench: of images; 0: as the first one", 0, kMostSide);
+  flags.integer("width", 0, "with --bench: of images; 0: as the first one", 0, kMostSide);
 }
 
 void print_bench(const DataSet& set, const SetBench& bench) {
   double all = 0;
   for (const SetBench::Part& part : bench.parts) all += part.core_ms;
-  print("%s: %s %ss/s, %s of a core's work; batches of %ld, %s\n", set.name.c_str(),
+  const std::string size = bench.size.height > 0 ? format(" of %dx%d", bench.size.width, bench.size.height) : "";
+  print("%s: %s %ss/s, %s of a core's work; batches of %ld%s, %s\n", set.name.c_str(),
         rate_text(bench.rate.a_second).c_str(), bench.unit, rate_text(bench.rate.a_core).c_str(),
-        static_cast<long>(bench.batch_size), counted(process_threads(), "thread").c_str());
+        static_cast<long>(bench.batch_size), size.c_str(), counted(process_threads(), "thread").c_str());
   for (const SetBench::Part& part : bench.parts)
     print("  %-8s %10.4f ms %5.1f %%\n", part.name, part.core_ms, all > 0 ? 100 * part.core_ms / all : 0.0);
 }
@@ -155,16 +156,15 @@ void print_bench_json(const DataSet& set, const SetBench& bench) {
                         .add("core_ms", part.core_ms)
                         .add("share", all > 0 ? part.core_ms / all : 0.0)
                         .str());
-  print_line(Json("bench")
-                 .add("name", set.name)
-                 .add("kind", set_kind_name(set.kind))
-                 .add("unit", bench.unit)
-                 .add("examples_per_second", bench.rate.a_second)
-                 .add("examples_per_second_a_core", bench.rate.a_core)
-                 .add("batch_size", bench.batch_size)
-                 .add("threads", process_threads())
-                 .raw("parts", json_list(parts))
-                 .str());
+  Json out("bench");
+  out.add("name", set.name)
+      .add("kind", set_kind_name(set.kind))
+      .add("unit", bench.unit)
+      .add("examples_per_second", bench.rate.a_second)
+      .add("examples_per_second_a_core", bench.rate.a_core)
+      .add("batch_size", bench.batch_size);
+  if (bench.size.height > 0) out.add("height", bench.size.height).add("width", bench.size.width);
+  print_line(out.add("threads", process_threads()).raw("parts", json_list(parts)).str());
 }
 
 // Reads nothing of the whole data set before: it may be large.
@@ -172,7 +172,7 @@ int bench_data(const Flags& flags, const std::vector<std::string>& paths) {
   const auto side = [&](const char* name) { return static_cast<int>(flags.integer(name)); };
   for (const std::string& path : paths)
     for (const DataSet& set : find_data_sets(path)) {
-      const SetBench bench = bench_of(set, side("height"), side("width"), flags.number("seconds"));
+      const SetBench bench = bench_of(set, {side("height"), side("width")}, flags.number("seconds"));
       flags.boolean("json") ? print_bench_json(set, bench) : print_bench(set, bench);
     }
   return 0;

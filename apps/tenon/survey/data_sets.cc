@@ -6,6 +6,7 @@
 #include <map>
 
 #include "output.h"
+#include "survey/image_table.h"
 #include "tenon/text_file.h"
 #include "tenon/tfrecord.h"
 
@@ -105,6 +106,7 @@ std::vector<DataSet> sets_in(const fs::path& directory) {
     if (std::any_of(set.files.begin(), set.files.end(), [](const std::string& f) { return is_records(f); }))
       out.push_back(std::move(set));
   if (!out.empty()) return out;
+  if (out = find_image_tables(directory.string()); !out.empty()) return out;
   if (DataSet folders = set_of_folders(entries); !folders.files.empty()) return {std::move(folders)};
   DataSet images{"images", SetKind::kImages};
   for (const fs::path& path : entries) {

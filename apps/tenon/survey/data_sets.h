@@ -18,8 +18,8 @@ struct DataSet {
   std::vector<std::string> classes = {};  // names; empty: unknown
 };
 
-// The sets of a directory: shards of records by their split, else folders of images with a class each, else its images, tables and
-// texts. Of a file, what its first bytes say. Throws Error where there is nothing that Tenon knows.
+// The sets of a directory: shards of records by their split, else images whose classes a table has (image_table.h), else folders of
+// images with a class each, else its images, tables and texts. Of a file, what its first bytes say. Throws Error where there is nothing that Tenon knows.
 std::vector<DataSet> find_data_sets(const std::string& path);
 
 // "JPEG", "PNG", "WebP"; empty: no image.

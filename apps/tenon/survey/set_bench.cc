@@ -1,13 +1,10 @@
 #include "survey/set_bench.h"
 
-#include <ctime>
-
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
-#include <memory>
 
 #include "output.h"
+#include "tenon/element_maps.h"
 #include "tenon/example.h"
 #include "tenon/image_maps.h"
 #include "tenon/input.h"
@@ -20,32 +17,6 @@ namespace {
 
 constexpr int64_t kBatch = 64;
 constexpr const char *kEncoded = "image/encoded", *kLabel = "image/class/label";
-
-// The work of all threads in one function.
-class WorkTime {
- public:
-  template <class Fn>
-  auto of(const Fn& fn) {
-    struct Watch {
-      explicit Watch(WorkTime& all) : all(all) {}
-      ~Watch() { all.nanoseconds_ += now() - begun, ++all.calls_; }
-      WorkTime& all;
-      int64_t begun = now();
-    } const watch(*this);
-    return fn();
-  }
-  double core_ms() const {  // of a call
-    return static_cast<double>(nanoseconds_) * 1e-6 / static_cast<double>(std::max<int64_t>(calls_, 1));
-  }
-
- private:
-  static int64_t now() {
-    timespec t{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return t.tv_sec * 1'000'000'000 + t.tv_nsec;
-  }
-  std::atomic<int64_t> nanoseconds_{0}, calls_{0};
-};
 
 [[noreturn]] void nothing_of(const DataSet& set) {
   throw Error(Status(Code::kInvalid, "--bench: nothing of '" + set.name + "' can be read"));
@@ -93,7 +64,7 @@ Element decoded(const Element& element) {
 }
 
 struct FirstRecord {
-  bool image = false, label = false;
+  bool image = false, label = false, encoded = false;
   int channels = 3;
 };
 FirstRecord first_of(const DataSet& set) {
@@ -105,31 +76,33 @@ FirstRecord first_of(const DataSet& set) {
   if (!reader.next(&record).take() || !example.parse(record).ok()) return out;
   out.image = example.bytes(kEncoded).ok();
   out.label = example.int64(kLabel).ok();
+  out.encoded = out.image && !image_format_of(*example.bytes(kEncoded)).empty();
   // Pixels as they are cannot become others; of encoded ones training makes three.
-  if (out.image && image_format_of(*example.bytes(kEncoded)).empty())
+  if (out.image && !out.encoded)
     out.channels = example.int64("image/channels").ok() && *example.int64("image/channels") == 1 ? 1 : 3;
   return out;
 }
 
-constexpr int kPad = 10;  // of a grid that is cropped, as Dataset::images has it
-
-std::vector<ElementMap> changes(int height, int width) {
-  return {resize_image({height + kPad, width + kPad}),
-          random_crop({height, width}),
-          random_flip({FlipMode::kHorizontal}),
-          random_contrast({0.5}),
-          random_brightness({0.2}),
-          rescale(1 / 127.5, -1)};
+// Of the first image that can be read.
+ImageSide own_size(const DataSet& set) {
+  const Dataset images = source_of(set).map(decoded).ignore_errors();
+  const ElementIterator first = images.elements(1);
+  if (first == images.end()) nothing_of(set);
+  const Shape& shape = (*first).at("image").shape();
+  return {static_cast<int>(std::min<int64_t>(shape[0], kMostSide)),
+          static_cast<int>(std::min<int64_t>(shape[1], kMostSide))};
 }
 
-Dataset training_records(const DataSet& set, const FirstRecord& first_record, int height, int width) {
+constexpr int kPad = 10;  // of a grid that is cropped, as Dataset::images has it
+
+Dataset training_records(const DataSet& set, const FirstRecord& first_record, ImageSide size) {
   InputOptions o{.batch_size = kBatch, .training = true, .repeat = true, .skip_corrupt = true, .label_offset = 0};
   const std::filesystem::path first = set.files[0];
   if (first.filename() == set.name)
     o.file_pattern = first.string();
   else
     o.data_dir = first.parent_path().string(), o.split = set.name;
-  o.height = height, o.width = width, o.channels = first_record.channels, o.num_classes = 1 << 24;
+  o.height = size.height, o.width = size.width, o.channels = first_record.channels, o.num_classes = 1 << 24;
   Result<Dataset> data = Dataset::images(o, &process_pool());
   if (data.ok()) return data.take();
   o.batch_size = 1;  // there may be fewer examples than that
@@ -137,39 +110,51 @@ Dataset training_records(const DataSet& set, const FirstRecord& first_record, in
   return Dataset::images(o, &process_pool()).take();
 }
 
-// What a training reads: records with classes as options say it, all else as a chain.
-Dataset training_images(const DataSet& set, const FirstRecord& first, int height, int width) {
-  if (first.label) return training_records(set, first, height, width);
-  Dataset data = set.kind == SetKind::kImages ? Dataset::from_files(set.files).map(read_image())
-                                              : Dataset::from_records(set.files).map(decoded);
-  for (const ElementMap& change : changes(height, width)) data = data.map(change);
-  return data.ignore_errors().repeat().batch(kBatch, true);
+Dataset images_of(const DataSet& set, const FirstRecord& first) {
+  const ElementMap read = read_image({.resize = ResizeKind::kLegacy, .fast = true});  // as training records are
+  if (set.kind == SetKind::kImages) return Dataset::from_files(set.files).map(read);
+  const Dataset records = Dataset::from_records(set.files);
+  if (!first.encoded) return records.map(decoded);
+  return records.map(parse_example({{"data", {.dtype = DType::kU8, .name = kEncoded}}})).map(read);
 }
 
-SetBench bench_images(const DataSet& set, const FirstRecord& first, int height, int width, double seconds) {
-  Meter reading;
-  run_through(set, source_of(set), seconds, false, reading);
-  const double read = core_ms(reading);
-  WorkTime decoding, changing;
-  const std::vector<ElementMap> maps = changes(height, width);
-  std::shared_ptr<const ElementOp> change = maps[0].op();
-  for (size_t i = 1; i < maps.size(); ++i) change = change->then(maps[i].op());
-  const Dataset apart = source_of(set)
-                            .map([&](Element e) { return decoding.of([&] { return decoded(e); }); })
-                            .map([&](Element e, const Sample& sample) {
-                              return changing.of([&] { return change->apply(std::move(e), sample); });
-                            })
-                            .ignore_errors();
-  if (apart.elements(1) == apart.end()) nothing_of(set);
-  const Rate all = rate_of(apart.repeat().batch(kBatch, true), seconds);
-  const double decode = decoding.core_ms(), changed = changing.core_ms();
-  const Dataset training = training_images(set, first, height, width);
-  SetBench out{.unit = "image", .rate = rate_of(training, seconds), .batch_size = training.options().batch_size};
+Dataset training_chain(const DataSet& set, const FirstRecord& first, ImageSide size, bool skip_bad) {
+  const Dataset images = images_of(set, first)
+                             .map(resize_image({size.height + kPad, size.width + kPad, ResizeKind::kLegacy}))
+                             .map(random_crop({size.height, size.width}))
+                             .map(random_flip({FlipMode::kHorizontal}))
+                             .map(random_contrast({0.5}))
+                             .map(random_brightness({0.2}))
+                             .map(rescale(1 / 127.5, -1));
+  return (skip_bad ? images.ignore_errors() : images).repeat().batch(kBatch, true);
+}
+
+SetBench bench_training(const Dataset& training, ImageSide size, double seconds) {
+  InputWork::Seconds work;
+  SetBench out{.unit = "image",
+               .rate = rate_of(training, seconds, 0, &work),
+               .batch_size = training.options().batch_size,
+               .size = size};
+  const double read = 1e3 * work.read, decode = 1e3 * work.decode, change = 1e3 * work.change;
   out.parts = {{"read", read},
                {"decode", decode},
-               {"change", changed},
-               {"batch", std::max(1e3 / all.a_core - read - decode - changed, 0.0)}};
+               {"change", change},
+               {"batch", std::max(1e3 / out.rate.a_core - read - decode - change, 0.0)}};
   return out;
+}
+
+// What a training reads: records with classes as options say it, all else as a chain.
+SetBench bench_images(const DataSet& set, const FirstRecord& first, ImageSide size, double seconds) {
+  const ImageSide own = own_size(set);
+  if (size.height == 0) size.height = own.height;
+  if (size.width == 0) size.width = own.width;
+  if (first.label) return bench_training(training_records(set, first, size), size, seconds);
+  try {
+    return bench_training(training_chain(set, first, size, false), size, seconds);
+  } catch (const Error& e) {
+    if (e.status().code() == Code::kOutOfMemory) throw;
+    return bench_training(training_chain(set, first, size, true), size, seconds);
+  }
 }
 
 SetBench bench_rows(const DataSet& set, double seconds) {
@@ -190,9 +175,9 @@ SetBench bench_rows(const DataSet& set, double seconds) {
 
 }  // namespace
 
-SetBench bench_of(const DataSet& set, int height, int width, double seconds) {
+SetBench bench_of(const DataSet& set, ImageSide size, double seconds) {
   const FirstRecord first = first_of(set);
-  if (set.kind == SetKind::kImages || first.image) return bench_images(set, first, height, width, seconds);
+  if (set.kind == SetKind::kImages || first.image) return bench_images(set, first, size, seconds);
   return bench_rows(set, seconds);
 }
 

@@ -9,20 +9,27 @@
 
 namespace tenon::runner {
 
+constexpr int kMostSide = 1 << 13;
+
+struct ImageSide {
+  int height = 0, width = 0;
+};
+
 struct SetBench {
   const char* unit = "";  // what is counted: "image", "row", ..
   Rate rate;
   int64_t batch_size = 0;
+  ImageSide size = {};  // that images become
   struct Part {
     const char* name;  // "read", "decode", "change", "batch"
     double core_ms;    // for one of them
   };
-  // Each part done whole and by itself, where a training makes one pass of several.
+  // Of what the rate is of. "batch" is what the others are not.
   std::vector<Part> parts = {};
 };
 
-// Images become height x width, cropped, flipped and changed in brightness and contrast. About 3 x `seconds`. Damaged examples are left
-// out; throws Error where there are no others.
-SetBench bench_of(const DataSet& set, int height, int width, double seconds);
+// Images become of that size, 0: as large as the first one, cropped, flipped and changed in brightness and contrast. About 2 x `seconds`.
+// Damaged examples are left out; throws Error where there are no others.
+SetBench bench_of(const DataSet& set, ImageSide size, double seconds);
 
 }  // namespace tenon::runner

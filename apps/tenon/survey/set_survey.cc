@@ -143,8 +143,11 @@ Element looked_at_file(Element element) {
 
 class Tally {
  public:
-  Tally(const DataSet& set, int64_t shown, std::vector<ShownExample>* first)
-      : set_(set), shown_(shown), first_(first) {}
+  Tally(const DataSet& set, int64_t shown, std::vector<ShownExample>* first) : set_(set), shown_(shown), first_(first) {
+    // Of folders, which come one after the other, some images of each.
+    const auto classes = set.labels.empty() ? 1 : std::max<int64_t>(std::ssize(set.classes), 1);
+    most_of_class_ = (shown + classes - 1) / classes;
+  }
 
   void add(const Element& element) {
     const std::string_view data = text_of(element.at("data")), damage = text_of(element.at("damage"));
@@ -165,7 +168,7 @@ class Tally {
     if (size == element.end()) return;
     const std::vector<int32_t> sides = size->second.to<int32_t>();
     out_.images.add(std::string(text_of(element.at("format"))), sides[0], sides[1]);
-    if (std::ssize(*first_) < shown_) show(data, short_name(where), label);
+    if (std::ssize(*first_) < shown_ && shown_of_class_[label] < most_of_class_) show(data, short_name(where), label);
   }
   SetSurvey take() { return std::move(out_); }
 
@@ -176,11 +179,14 @@ class Tally {
   }
   void show(std::string_view data, const std::string& name, int64_t label) {
     Result<PixelImage> image = set_.kind == SetKind::kRecords ? record_pixels(data) : decode_pixels(data);
-    if (image.ok()) first_->push_back({image.take(), name, label == kNoLabel ? "" : class_name(set_, label)});
+    if (!image.ok()) return;
+    ++shown_of_class_[label];
+    first_->push_back({image.take(), name, label == kNoLabel ? "" : class_name(set_, label)});
   }
 
   const DataSet& set_;
-  int64_t shown_;
+  int64_t shown_, most_of_class_;
+  std::map<int64_t, int64_t> shown_of_class_ = {};
   std::vector<ShownExample>* first_;
   SetSurvey out_;
 };
@@ -195,11 +201,25 @@ SetSurvey survey_examples(const DataSet& set, int64_t shown, std::vector<ShownEx
   return tally.take();
 }
 
+// To the next row that can be read.
+void step_on(ElementIterator& at, const Dataset& data, std::vector<std::string>* damaged) {
+  for (;;) try {
+      ++at;
+      return;
+    } catch (const Error& e) {
+      if (e.status().code() == Code::kOutOfMemory) throw;
+      damaged->push_back(e.what());
+      if (at == data.end()) return;
+    }
+}
+
 SetSurvey survey_table(const DataSet& set) {
   SetSurvey out;
   out.bytes = static_cast<int64_t>(std::filesystem::file_size(set.files[0]));
   const CsvOptions options{.delimiter = set.files[0].ends_with(".tsv") ? '\t' : ','};
-  for (const Element& row : Dataset::from_csv(set.files, options)) {
+  const Dataset rows = Dataset::from_csv(set.files, options);
+  for (ElementIterator at = rows.elements(1); at != rows.end(); step_on(at, rows, &out.damaged)) {
+    const Element& row = *at;
     if (out.examples++ == 0)
       for (const auto& [name, value] : row) out.columns.push_back({name, value.shape().rank() == 0});
     for (SurveyedColumn& column : out.columns) {

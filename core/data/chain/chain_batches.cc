@@ -81,9 +81,18 @@ const BatchNode* batch_verb_below(const ChainNode& node) {
   return nullptr;
 }
 
+std::string left_out_below(const ChainNode& node) {
+  std::string out = node.left_out();
+  for (const Node& input : node.inputs())
+    if (out.empty()) out = left_out_below(*input);
+  return out;
+}
+
 ElementRef first_of(const ChainNode& node) {
   ElementRef ref;
-  if (!node.open(0, nullptr)->next(ref)) fail("the data have no elements");
+  if (node.open(0, nullptr)->next(ref)) return ref;
+  const std::string why = left_out_below(node);
+  fail("the data have no elements", why.empty() ? "" : "; ", why);
   return ref;
 }
 

@@ -69,6 +69,8 @@ class ChainNode : public std::enable_shared_from_this<ChainNode> {
   // Elements of a batch that need not be made to know it; -1: no.
   virtual int64_t rows(const ElementRef&) const { return -1; }
   virtual std::vector<std::string> lost() const { return {}; }
+  // For the error of data without elements: what this verb left out of them. Reads them all.
+  virtual std::string left_out() const { return {}; }
 
   uint64_t fingerprint() const;
 

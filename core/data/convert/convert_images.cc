@@ -8,6 +8,7 @@
 #include "data/class_folders.h"
 #include "data/csv.h"
 #include "data/image/image.h"
+#include "data/items.h"
 #include "data/record/shards.h"
 #include "tenon/class_balance.h"
 #include "tenon/convert.h"
@@ -95,23 +96,39 @@ Result<Table> read_folders(const std::string& directory, const LabelledFiles& fi
   return table;
 }
 
-// Whether a file begins as an image. One whose header is longer than what is read may be taken for none.
+// Whether a file begins as an image: its first bytes alone, of files that may be many.
 bool looks_like_image(const std::string& path) {
-  std::string head(64 << 10, '\0');
+  char head[16];
   const Result<File> file = File::open(path);
   if (!file.ok()) return false;
-  const Result<size_t> bytes = file->read_at(0, head.data(), head.size());
-  return bytes.ok() && read_image_info(std::string_view(head).substr(0, *bytes)).ok();
+  const Result<size_t> bytes = file->read_at(0, head, sizeof head);
+  return bytes.ok() && image_format({head, *bytes}) != ImageFormat::kUnknown;
+}
+
+// Of each row.
+Result<std::vector<char>> look_like_images(const std::vector<Row>& rows, ThreadPool& pool) {
+  std::vector<char> out(rows.size());
+  for (const Status& looked : for_each_item(&pool, rows.size(), [&](size_t i) -> Status {
+         out[i] = looks_like_image(rows[i].path);
+         return {};
+       }))
+    TENON_TRY(looked);
+  return out;
 }
 
 // Takes a share of the rows of each class out of the table. Where bad images are passed over, only of those that look like images, so that
 // what is passed over stays in training and takes no class's last image away.
-Result<Table> hold_out(Table& table, const std::vector<std::string>& names, const ConvertImagesOptions& options) {
+Result<Table> hold_out(Table& table, const std::vector<std::string>& names, const ConvertImagesOptions& options,
+                       ThreadPool& pool, std::vector<std::string>* single) {
   std::vector<size_t> rows;
   std::vector<int32_t> labels;
   std::vector<Row> left;
+  std::vector<char> images;
+  if (options.skip_bad_images) {
+    TENON_ASSIGN(images, look_like_images(table.rows, pool));
+  }
   for (size_t i = 0; i < table.rows.size(); ++i) {
-    if (options.skip_bad_images && !looks_like_image(table.rows[i].path)) {
+    if (!images.empty() && !images[i]) {
       left.push_back(table.rows[i]);
     } else {
       rows.push_back(i);
@@ -119,12 +136,17 @@ Result<Table> hold_out(Table& table, const std::vector<std::string>& names, cons
     }
   }
   const std::vector<int64_t> counts = class_counts(labels);
-  const auto lone = std::find(counts.begin(), counts.end(), 1);
-  if (lone != counts.end())
-    return invalid(table.from, "/", names[static_cast<size_t>(lone - counts.begin())],
-                   ": has one image, expected at least two, one of which is held out");
+  for (size_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] != 1) continue;
+    if (!options.keep_single_images)
+      return invalid(
+          table.from, "/", names[c],
+          ": has one image, expected at least two, one of which is held out (--keep_single_images trains on it)");
+    single->push_back(names[c]);
+  }
   return caught([&]() -> Result<Table> {
-    const SplitIndices split = stratified_split(labels, options.validation_fraction, options.seed);
+    const SplitIndices split =
+        stratified_split(labels, options.validation_fraction, options.seed, SingleExamples::kTrain);
     Table held{table.from, true, {}};
     for (const int64_t i : split.held_out) held.rows.push_back(table.rows[rows[static_cast<size_t>(i)]]);
     for (const int64_t i : split.train) left.push_back(table.rows[rows[static_cast<size_t>(i)]]);
@@ -195,6 +217,7 @@ JobText job_of(const ConvertImagesOptions& options, const std::vector<Table>& ta
                const std::vector<std::string>& labels) {
   JobText job("images");
   job.add("seed", options.seed).add("shard_bytes", options.shard_bytes).add("labels", join(labels, "\n"));
+  job.add("single", options.keep_single_images);
   job.add("skip_bad", options.skip_bad_images).add("verify", options.verify).add("most", options.max_image_bytes);
   for (const Table& table : tables) {
     table.folders ? job.add("folders", table.from) : job.add_file(table.from);
@@ -214,6 +237,7 @@ std::vector<size_t> order_of(const Table& table, bool training, uint64_t seed) {
 // The class names, and what each split has.
 struct Input {
   std::vector<std::string> labels;
+  std::vector<std::string> single;  // classes with one image, of which none is held out
   std::vector<Table> tables;
 };
 
@@ -235,7 +259,8 @@ Result<Input> read_tables(const ConvertImagesOptions& options, std::span<Convert
   return out;
 }
 
-Result<Input> read_all_folders(const ConvertImagesOptions& options, std::span<ConvertSummary::Split> splits) {
+Result<Input> read_all_folders(const ConvertImagesOptions& options, ThreadPool& pool,
+                               std::span<ConvertSummary::Split> splits) {
   Input out;
   TENON_ASSIGN(const LabelledFiles files, list_class_folders(options.input));
   if (options.labels.empty()) {
@@ -255,7 +280,7 @@ Result<Input> read_all_folders(const ConvertImagesOptions& options, std::span<Co
   out.tables.push_back(std::move(train));
   if (splits.size() < 2) return out;
   if (options.validation_input.empty()) {
-    TENON_ASSIGN(Table held, hold_out(out.tables[0], out.labels, options));
+    TENON_ASSIGN(Table held, hold_out(out.tables[0], out.labels, options, pool, &out.single));
     out.tables.push_back(std::move(held));
     return out;
   }
@@ -289,8 +314,9 @@ Result<ConvertSummary> convert_images(const ConvertImagesOptions& options, Threa
   summary.splits.resize(validates ? 2 : 1);
   for (size_t s = 0; s < summary.splits.size(); ++s) summary.splits[s].name = s == 0 ? "train" : "validation";
   TENON_ASSIGN(Input input, options.input.empty() ? read_tables(options, summary.splits)
-                                                  : read_all_folders(options, summary.splits));
+                                                  : read_all_folders(options, pool, summary.splits));
   summary.labels = std::move(input.labels);
+  summary.single_images = std::move(input.single);
   std::vector<Table>& tables = input.tables;
   for (Table& table : tables) TENON_TRY(measure(table, options.skip_bad_images));
 

@@ -97,7 +97,8 @@ Status check_names(const TableFile& file, const ConvertTableOptions& o) {
   return {};
 }
 
-Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOptions& o, const std::vector<size_t>& rows) {
+Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOptions& o, const std::vector<size_t>& rows,
+                                 std::vector<std::string>* notices) {
   TENON_ASSIGN(const size_t label, file.column(o.label));
   TENON_TRY(check_names(file, o));
   const Kind category = Kind::kCategory;
@@ -107,7 +108,9 @@ Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOption
   TableScheme out{o.label, {}, std::move(classes.values)};
   for (size_t c = 0; c < file.header.size(); ++c) {
     if (c == label || std::find(o.ignore.begin(), o.ignore.end(), file.header[c]) != o.ignore.end()) continue;
-    TENON_ASSIGN(TableColumn column, learn_column(file, c, rows, kind_asked(o, file.header[c])));
+    const Kind* const asked = kind_asked(o, file.header[c]);
+    TENON_ASSIGN(TableColumn column, learn_column(file, c, rows, asked));
+    if (const std::string doubt = asked ? "" : doubt_about(file, c, rows); !doubt.empty()) notices->push_back(doubt);
     out.columns.push_back(std::move(column));
   }
   if (out.columns.empty()) return invalid(file.path, ": expected a column beside the label, found none");
@@ -204,8 +207,9 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
   } else if (o.like.empty()) {
     files.push_back(&train), rows = dealt(train.rows.size(), o);
   }
-  TENON_ASSIGN(const TableScheme scheme, o.like.empty() ? learn_scheme(train, o, rows[0]) : read_scheme(o.like));
   ConvertSummary summary;
+  TENON_ASSIGN(const TableScheme scheme,
+               o.like.empty() ? learn_scheme(train, o, rows[0], &summary.notices) : read_scheme(o.like));
   summary.labels = scheme.classes;
   TENON_TRY(check_interrupted(o));
   TENON_ASSIGN(OutputSet output, OutputSet::create_whole(o));

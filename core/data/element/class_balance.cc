@@ -12,15 +12,18 @@ namespace {
 
 constexpr uint32_t kSplitStream = 6;
 
-// How many of each class are held out: its share rounded down, and one more for those that lost most, as far as the sum asks.
+// How many of each class are held out: its share rounded down, and one more for those that lost most, as far as the sum asks. Of classes
+// with one example none, which is no loss.
 std::vector<int64_t> shares(std::span<const int64_t> counts, double fraction) {
-  const int64_t all = std::accumulate(counts.begin(), counts.end(), int64_t{0});
+  int64_t all = 0;
   std::vector<int64_t> out;
   std::vector<std::pair<double, size_t>> lost;
   for (size_t c = 0; c < counts.size(); ++c) {
     const double share = fraction * static_cast<double>(counts[c]);
     out.push_back(static_cast<int64_t>(share));
-    if (counts[c] > 0) lost.emplace_back(static_cast<double>(out[c]) - share, c);
+    if (counts[c] < 2) continue;
+    lost.emplace_back(static_cast<double>(out[c]) - share, c);
+    all += counts[c];
   }
   std::stable_sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   int64_t missing =
@@ -28,7 +31,7 @@ std::vector<int64_t> shares(std::span<const int64_t> counts, double fraction) {
   for (const auto& [how_much, c] : lost)
     if (missing-- > 0) ++out[c];
   for (size_t c = 0; c < counts.size(); ++c)
-    if (counts[c] > 0) out[c] = std::clamp<int64_t>(out[c], 1, counts[c] - 1);
+    if (counts[c] > 1) out[c] = std::clamp<int64_t>(out[c], 1, counts[c] - 1);
   return out;
 }
 
@@ -58,12 +61,12 @@ std::map<int64_t, double> class_weights(std::span<const int64_t> counts) {
   return out;
 }
 
-SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, uint64_t seed) {
+SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, uint64_t seed, SingleExamples single) {
   if (!(fraction > 0 && fraction < 1))
     fail("stratified_split: fraction is ", fraction, ", expected more than 0 and less than 1");
   const std::vector<int64_t> counts = class_counts(labels);
   for (size_t c = 0; c < counts.size(); ++c)
-    if (counts[c] == 1)
+    if (counts[c] == 1 && single == SingleExamples::kRefuse)
       fail("stratified_split: class ", c, " has one example, expected at least two, one for either side");
   const std::vector<int64_t> held = shares(counts, fraction);
   std::vector<std::vector<int64_t>> of_class(counts.size());
@@ -78,6 +81,8 @@ SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, 
     out.held_out.insert(out.held_out.end(), all.begin(), cut);
     out.train.insert(out.train.end(), cut, all.end());
   }
+  if (out.held_out.empty() && !labels.empty())
+    fail("stratified_split: every class has one example, expected one with at least two");
   std::sort(out.train.begin(), out.train.end());
   std::sort(out.held_out.begin(), out.held_out.end());
   return out;
@@ -95,9 +100,10 @@ std::vector<int32_t> labels_of(const Dataset& data, const std::string& feature) 
   return out;
 }
 
-SplitDatasets stratified_split(const Dataset& data, double fraction, const std::string& feature, uint64_t seed) {
+SplitDatasets stratified_split(const Dataset& data, double fraction, const std::string& feature, uint64_t seed,
+                               SingleExamples single) {
   if (data.cardinality() == kInfiniteCardinality) fail("stratified_split: the data repeat for ever");
-  SplitIndices split = stratified_split(labels_of(data, feature), fraction, seed);
+  SplitIndices split = stratified_split(labels_of(data, feature), fraction, seed, single);
   return {data.pick(std::move(split.train)), data.pick(std::move(split.held_out))};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace tenon {
 namespace {
@@ -28,6 +29,8 @@ double folded_place(double at, int size, FillMode fill) {
   return std::clamp(at, 0.0, last);
 }
 
+using Float4 = float __attribute__((vector_size(16)));
+
 struct Picture {
   const float* in;
   int height, width, channels;
@@ -49,6 +52,27 @@ struct Picture {
       out[c] = sum;
     }
   }
+
+  // All four pixels are there, and a value behind the last of them.
+  bool is_inside(double row, double column) const {
+    return row >= 0 && column >= 0 && row < height - 1 && column < width - 1 &&
+           !(row >= height - 2 && column >= width - 2);
+  }
+  // The same of these, of 3 or 4 channels; a fourth value is for the next pixel to overwrite.
+  Float4 mixed_inside(double row, double column) const {
+    const auto top = static_cast<int>(row), left = static_cast<int>(column);
+    const auto down = static_cast<float>(row - top), right = static_cast<float>(column - left);
+    const float* const taps = in + (int64_t{top} * width + left) * channels;
+    const float* const below = taps + int64_t{width} * channels;
+    const auto pixel = [](const float* from) {
+      Float4 v;
+      std::memcpy(&v, from, sizeof v);
+      return v;
+    };
+    const Float4 zero = {0, 0, 0, 0};
+    return zero + ((1 - down) * (1 - right)) * pixel(taps) + ((1 - down) * right) * pixel(taps + channels) +
+           (down * (1 - right)) * pixel(below) + (down * right) * pixel(below + channels);
+  }
 };
 
 }  // namespace
@@ -58,10 +82,19 @@ void move_pixels(const float* in, int height, int width, int channels, const Pla
   const float values[4] = {value, value, value, value};
   const Picture picture{in, height, width, channels, values};
   const auto& t = places.numbers;
+  const bool wide = method == ResizeMethod::kBilinear && channels >= 3;
+  const float* const last = out + (int64_t{height} * width - 1) * channels;
   for (int y = 0; y < height; ++y)
     for (int x = 0; x < width; ++x, out += channels) {
-      const double column = folded_place(double{t[0]} * x + double{t[1]} * y + double{t[2]}, width, fill);
-      const double row = folded_place(double{t[3]} * x + double{t[4]} * y + double{t[5]}, height, fill);
+      double column = double{t[0]} * x + double{t[1]} * y + double{t[2]};
+      double row = double{t[3]} * x + double{t[4]} * y + double{t[5]};
+      if (wide && out != last && picture.is_inside(row, column)) {
+        const Float4 pixel = picture.mixed_inside(row, column);
+        std::memcpy(out, &pixel, sizeof pixel);
+        continue;
+      }
+      column = folded_place(column, width, fill);
+      row = folded_place(row, height, fill);
       if (!std::isfinite(row) || !std::isfinite(column))
         std::copy_n(values, channels, out);
       else if (method == ResizeMethod::kBilinear)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "data/image/smooth_resize.h"
+#include "data/image/value_changes.h"
 #include "data/image/wide.h"
 
 namespace tenon {
@@ -30,7 +31,8 @@ struct Place {
 TENON_INLINE Place place_of(int in, float step, int i, ResizeKind kind) {
   if (kind == ResizeKind::kHalfPixel) {
     const float at = (static_cast<float>(i) + 0.5f) * step - 0.5f, whole = std::floor(at);
-    return {std::clamp(static_cast<int>(whole), 0, in - 1), std::clamp(static_cast<int>(whole) + 1, 0, in - 1), at - whole};
+    return {std::clamp(static_cast<int>(whole), 0, in - 1), std::clamp(static_cast<int>(whole) + 1, 0, in - 1),
+            at - whole};
   }
   const float at = static_cast<float>(i) * step;
   const int lower = std::min(static_cast<int>(at), in - 1);
@@ -140,8 +142,8 @@ TENON_AVX2 void resize_rows_avx2(const PixelView& image, Scratch& s, int height,
 }
 
 template <int C, class T>
-TENON_AVX512 void resize_rows_avx512(const PixelView& image, Scratch& s, int height, int width, float scale, float offset,
-                                     float* out, double* sums) {
+TENON_AVX512 void resize_rows_avx512(const PixelView& image, Scratch& s, int height, int width, float scale,
+                                     float offset, float* out, double* sums) {
   resize_rows<C, T>(image, s, height, width, scale, offset, out, sums);
 }
 
@@ -159,7 +161,9 @@ void resize(const PixelView& image, const ResizeWindow& w, float scale, float of
   const size_t values = static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * C;
   if (s.row.size() < values + 1) s.row.resize(values + 1);
   s.columns.to_offsets(C);
-  const auto run = has_avx512() ? resize_rows_avx512<C, T> : has_avx2() ? resize_rows_avx2<C, T> : resize_rows_any<C, T>;
+  const auto run = has_avx512() ? resize_rows_avx512<C, T>
+                   : has_avx2() ? resize_rows_avx2<C, T>
+                                : resize_rows_any<C, T>;
   run(image, s, w.height, w.width, scale, offset, out, sums);
 }
 
@@ -215,25 +219,6 @@ void window_of(const PixelView& image, const ResizeWindow& w, float scale, float
   run(image, w, scale, offset, out, means);
 }
 
-// values: n floats; a, b: factors and summands that repeat after 24 values, which is whole vectors and whole pixels.
-TENON_INLINE void scale_values(float* __restrict values, int64_t n, const float* __restrict a,
-                               const float* __restrict b) {
-  int64_t i = 0;
-  for (; i + 24 <= n; i += 24)
-    for (int j = 0; j < 24; ++j) values[i + j] = values[i + j] * a[j] + b[j];
-  for (int j = 0; i + j < n; ++j) values[i + j] = values[i + j] * a[j] + b[j];
-}
-TENON_AVX2 void scale_values_avx2(float* values, int64_t n, const float* a, const float* b) {
-  scale_values(values, n, a, b);
-}
-void scale_values_any(float* values, int64_t n, const float* a, const float* b) { scale_values(values, n, a, b); }
-
-TENON_INLINE void clip(float* values, int64_t n, float low, float high) {
-  for (int64_t i = 0; i < n; ++i) values[i] = std::min(std::max(values[i], low), high);
-}
-TENON_AVX2 void clip_avx2(float* values, int64_t n, float low, float high) { clip(values, n, low, high); }
-void clip_any(float* values, int64_t n, float low, float high) { clip(values, n, low, high); }
-
 }  // namespace
 
 AxisRange touched(int in, int grid, int first, int count, ResizeKind kind) {
@@ -245,52 +230,29 @@ AxisRange touched(int in, int grid, int first, int count, ResizeKind kind) {
 void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
                    float* means) {
   const bool resized = window.grid_height != image.height || window.grid_width != image.width;
-  if (resized && window.kind == ResizeKind::kAntialias) return resize_smoothly(image, window, scale, offset, out, means);
+  if (resized && window.kind == ResizeKind::kAntialias)
+    return resize_smoothly(image, window, scale, offset, out, means);
   const auto run = image.type == PixelType::kU8    ? window_of<uint8_t>
                    : image.type == PixelType::kU16 ? window_of<uint16_t>
                                                    : window_of<float>;
   run(image, window, scale, offset, out, means);
 }
 
-void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset) {
-  float a[24], b[24];
-  for (int j = 0; j < 24; ++j) a[j] = scale[j % channels], b[j] = offset[j % channels];
-  (has_avx2() ? scale_values_avx2 : scale_values_any)(values, count * channels, a, b);
-}
-
-void clip_values(float* values, int64_t count, float low, float high) {
-  (has_avx2() ? clip_avx2 : clip_any)(values, count, low, high);
-}
-
-void channel_means(const float* values, int64_t count, int channels, float* means) {
-  double sums[24] = {};
-  int64_t i = 0;
-  for (const int64_t n = count * channels; i < n;) {
-    float part[24] = {};  // of some thousand pixels, whole vectors and whole pixels
-    for (const int64_t end = std::min(n, i + 24 * 256); i < end; i += 24)
-      for (int j = 0; j < 24 && i + j < n; ++j) part[j] += values[i + j];
-    for (int j = 0; j < 24; ++j) sums[j] += part[j];
-  }
-  for (int c = 0; c < channels; ++c) {
-    double sum = 0;
-    for (int j = c; j < 24; j += channels) sum += sums[j];
-    means[c] = static_cast<float>(sum / static_cast<double>(count));
-  }
-}
-
 void resize_and_colour(const PixelView& image, const ResizeWindow& window, const ColourChange& change, float* out) {
   if (change.contrast == 1.0f) {  // one pass
-    resize_window(image, window, change.scale * change.unit, change.brightness * change.scale + change.offset, out, nullptr);
+    resize_window(image, window, change.scale * change.unit, change.brightness * change.scale + change.offset, out,
+                  nullptr);
     return;
   }
-  float means[4] = {}, scale[4] = {}, offset[4] = {};
+  float means[4] = {};
   resize_window(image, window, change.unit, 0.0f, out, means);
+  ValueChange values;
   // Brightness moves the mean too, so that the contrast does not scale it.
   for (int c = 0; c < image.channels; ++c) {
-    scale[c] = change.contrast * change.scale;
-    offset[c] = (means[c] - means[c] * change.contrast + change.brightness) * change.scale + change.offset;
+    values.scale[c] = change.contrast * change.scale;
+    values.offset[c] = (means[c] - means[c] * change.contrast + change.brightness) * change.scale + change.offset;
   }
-  scale_channels(out, int64_t{window.height} * window.width, image.channels, scale, offset);
+  change_values(out, int64_t{window.height} * window.width, image.channels, {&values, 1}, nullptr);
 }
 
 }  // namespace tenon

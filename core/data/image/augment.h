@@ -43,14 +43,6 @@ AxisRange touched(int in, int grid, int first, int count, ResizeKind kind = Resi
 void resize_window(const PixelView& image, const ResizeWindow& window, float scale, float offset, float* out,
                    float* means);
 
-// values: [count, channels]; values[i][c] = values[i][c] * scale[c] + offset[c], in place.
-void scale_channels(float* values, int64_t count, int channels, const float* scale, const float* offset);
-
-// values: [count, channels]; below low and above high become these.
-void clip_values(float* values, int64_t count, float low, float high);
-// The mean of each channel.
-void channel_means(const float* values, int64_t count, int channels, float* means);
-
 // What happens to pixels times `unit` after the resize, as tf.image does it: x += brightness, then
 // x = (x - mean of the channel) * contrast + mean, then x * scale + offset. Nothing is clipped.
 struct ColourChange {

@@ -5,6 +5,7 @@
 #include "base/room.h"
 #include "base/text.h"
 #include "data/image/image_internal.h"
+#include "data/work_span.h"
 
 namespace tenon {
 namespace {
@@ -78,6 +79,7 @@ Result<ImageInfo> read_image_info(std::string_view bytes) {
 }
 
 Status decode_image(std::string_view bytes, const DecodeOptions& options, Image* image) {
+  const WorkSpan span(WorkPart::kDecode);
   switch (image_format(bytes)) {
     case ImageFormat::kJpeg:
       return decode_jpeg(bytes, options, image);

@@ -1,13 +1,15 @@
 #include "data/image/image_pass.h"
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/room.h"
 #include "base/text.h"
 #include "data/image/image_internal.h"
+#include "data/work_span.h"
 
 namespace tenon {
 namespace {
@@ -53,6 +55,15 @@ bool ImagePass::Values::is_uniform() const {
          std::all_of(offset, offset + 4, [&](float o) { return o == offset[0]; });
 }
 
+ValueChange ImagePass::Values::about(const float* means) const {
+  ValueChange out = *this;
+  for (int c = 0; contrast != 1 && c < 4; ++c) {
+    out.scale[c] *= contrast;
+    out.offset[c] += (means[c] - means[c] * contrast) * scale[c];
+  }
+  return out;
+}
+
 ImagePass::ImagePass() = default;
 
 ImagePass::~ImagePass() {
@@ -94,9 +105,7 @@ PixelType ImagePass::type() const {
   return same && (source_type_ == PixelType::kU8 || whole_) ? PixelType::kU8 : PixelType::kF32;
 }
 
-bool ImagePass::is_resized() const {
-  return window_.grid_height != part_.height || window_.grid_width != part_.width;
-}
+bool ImagePass::is_resized() const { return window_.grid_height != part_.height || window_.grid_width != part_.width; }
 
 Status ImagePass::crop(int top, int left, int height, int width) {
   for (int i = 0; i < value_count_; ++i)
@@ -124,9 +133,11 @@ void ImagePass::flip_rows() { window_.flip_rows = !window_.flip_rows; }
 Status ImagePass::move(const Places& places, FillMode fill, ResizeMethod method, float value) {
   floats_ = true;
   TENON_TRY(settle());
+  const WorkSpan span(WorkPart::kChange);
   std::vector<float>& out = pass_buffers().floats[buffer_];
   out.resize(static_cast<size_t>(height()) * width() * channels_);
-  move_pixels(static_cast<const float*>(given_.data), height(), width(), channels_, places, fill, method, value, out.data());
+  move_pixels(static_cast<const float*>(given_.data), height(), width(), channels_, places, fill, method, value,
+              out.data());
   buffer_ = 1 - buffer_;
   given_.data = out.data();
   return {};
@@ -231,20 +242,8 @@ Result<PixelView> ImagePass::pixels() {
                    .type = decoded.deep ? PixelType::kU16 : PixelType::kU8};
 }
 
-void ImagePass::change_values(const Values& values, int64_t count, float* out, float* means) const {
-  float scale[4], offset[4], own_means[4] = {};
-  if (values.contrast != 1 && !means) channel_means(out, count, channels_, means = own_means);
-  for (int c = 0; c < channels_; ++c) {
-    scale[c] = values.contrast * values.scale[c];
-    offset[c] = values.offset[c] + (means ? (means[c] - means[c] * values.contrast) * values.scale[c] : 0);
-  }
-  if (values.contrast != 1 || !values.is_uniform() || values.scale[0] != 1 || values.offset[0] != 0)
-    scale_channels(out, count, channels_, scale, offset);
-  if (values.clips) clip_values(out, count * channels_, values.low, values.high);
-  for (int64_t i = 0; values.rounds && i < count * channels_; ++i) out[i] = std::nearbyint(out[i]);
-}
-
 Status ImagePass::write_floats(float* out) {
+  const WorkSpan span(WorkPart::kChange);
   TENON_ASSIGN(const PixelView view, pixels());
   const float unit = view.type == PixelType::kU16 ? 1.0f / 257 : 1.0f;
   if (has_colour_) {
@@ -254,26 +253,28 @@ Status ImagePass::write_floats(float* out) {
     return {};
   }
   const int64_t count = int64_t{height()} * width();
-  int next = 0;
-  if (value_count_ > 0 && values_[0].contrast == 1 && values_[0].is_uniform()) {
-    resize_window(view, window_, unit * values_[0].scale[0], values_[0].offset[0], out, nullptr);
-    Values rest = values_[next++];
-    std::fill_n(rest.scale, 4, 1.0f), std::fill_n(rest.offset, 4, 0.0f);
-    change_values(rest, count, out, nullptr);
-  } else if (value_count_ > 0) {
-    float means[4] = {};
-    resize_window(view, window_, unit, 0, out, means);
-    change_values(values_[next++], count, out, means);
-  } else {
-    resize_window(view, window_, unit, 0, out, nullptr);
+  const bool in_resize = value_count_ > 0 && values_[0].contrast == 1 && values_[0].is_uniform();
+  float means[4] = {};
+  resize_window(view, window_, in_resize ? unit * values_[0].scale[0] : unit, in_resize ? values_[0].offset[0] : 0, out,
+                value_count_ > 0 && values_[0].contrast != 1 ? means : nullptr);
+  // What needs no means waits, to be done together.
+  std::array<ValueChange, kMostValues> waiting;
+  size_t count_waiting = 0;
+  for (int i = 0; i < value_count_; ++i) {
+    if (i > 0 && values_[i].contrast != 1)
+      change_values(out, count, channels_, {waiting.data(), std::exchange(count_waiting, 0)}, means);
+    ValueChange& change = waiting[count_waiting++] = values_[i].about(means);
+    if (i > 0 || !in_resize) continue;
+    std::fill_n(change.scale, 4, 1.0f), std::fill_n(change.offset, 4, 0.0f);
   }
-  for (; next < value_count_; ++next) change_values(values_[next], count, out, nullptr);
+  change_values(out, count, channels_, {waiting.data(), count_waiting}, nullptr);
   return {};
 }
 
 Status ImagePass::write(float* out) { return write_floats(out); }
 
 Status ImagePass::write(uint8_t* out) {
+  const WorkSpan span(WorkPart::kChange);
   if (value_count_ == 0 && !whole_) {
     TENON_ASSIGN(const PixelView view, pixels());
     copy_pixels(view, window_, out);
@@ -283,7 +284,7 @@ Status ImagePass::write(uint8_t* out) {
   const size_t count = static_cast<size_t>(height()) * width() * channels_;
   values.resize(count);
   TENON_TRY(write_floats(values.data()));
-  for (size_t i = 0; i < count; ++i) out[i] = static_cast<uint8_t>(values[i]);
+  bytes_of_values(values.data(), static_cast<int64_t>(count), out);
   return {};
 }
 

@@ -15,6 +15,7 @@
 #include "data/image/affine_pixels.h"
 #include "data/image/augment.h"
 #include "data/image/image.h"
+#include "data/image/value_changes.h"
 
 namespace tenon {
 
@@ -69,12 +70,10 @@ class ImagePass {
 
  private:
   // Changes of values, in this order. What changes next joins in as long as nothing is clipped.
-  struct Values {
+  struct Values : ValueChange {
     float contrast = 1;
-    float scale[4] = {1, 1, 1, 1}, offset[4] = {0, 0, 0, 0};
-    float low = 0, high = 0;
-    bool clips = false, rounds = false;
     bool is_uniform() const;
+    ValueChange about(const float* means) const;  // without the contrast, which is about these
   };
   static constexpr int kMostValues = 8;
 
@@ -85,7 +84,6 @@ class ImagePass {
   Result<PixelView> pixels();
   DecodeOptions decode_options() const;
   Status write_floats(float* out);
-  void change_values(const Values& values, int64_t count, float* out, float* means) const;
 
   std::string_view bytes_;
   PassSource source_;

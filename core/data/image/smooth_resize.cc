@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "data/image/value_changes.h"
 #include "data/image/wide.h"
 
 namespace tenon {
@@ -128,7 +129,7 @@ void resize_smoothly(const PixelView& image, const ResizeWindow& w, float scale,
   s.row.resize(static_cast<size_t>(s.columns.range.end - s.columns.range.begin) * image.channels + 3);
   const auto run = image.channels == 1 ? smooth_rows<1> : image.channels == 3 ? smooth_rows<3> : smooth_rows<4>;
   run(image, w, s, scale, offset, out);
-  if (means) channel_means(out, int64_t{w.height} * w.width, image.channels, means);
+  if (means) change_values(out, int64_t{w.height} * w.width, image.channels, {}, means);
 }
 
 }  // namespace tenon

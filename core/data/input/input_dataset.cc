@@ -223,7 +223,8 @@ Status check_options(const InputOptions& o) {
     return invalid("input shard: expected 0 <= index < count, found index ", o.shard_index, " of ", o.shard_count);
   if (o.interleave < 1) return invalid("interleave: expected at least 1 file, found ", o.interleave);
   if (o.cache.on && !o.cache.file.empty() && o.shard_count > 1)
-    return invalid("cache ", o.cache.file, ": ", o.shard_count, " workers read the data, expected one, or a cache in memory");
+    return invalid("cache ", o.cache.file, ": ", o.shard_count,
+                   " workers read the data, expected one, or a cache in memory");
   if (o.shuffle_buffer < 0 || o.prefetch < 0) return invalid("shuffle_buffer and prefetch cannot be negative");
   return {};
 }
@@ -240,20 +241,31 @@ Status check_specs(const std::vector<FeatureSpec>& specs) {
   return {};
 }
 
-Status check_size(uint64_t size, const InputOptions& o, const std::string& name) {
+// Why there are no more examples; empty: nothing was passed over.
+std::string passed_over_text(const std::vector<std::string>& lost, int64_t left_out) {
+  std::string out = join_first(lost, 1, "; ");
+  if (left_out > 0)
+    append(out, cat(out.empty() ? "" : "; ", left_out, left_out == 1 ? " record is" : " records are", " left out"));
+  return out;
+}
+
+Status check_size(uint64_t size, const InputOptions& o, const std::string& name, const std::string& passed_over) {
+  const std::string why = passed_over.empty() ? "" : "; " + passed_over;
   const std::string place = o.shard_count > 1 ? cat(name, " (shard ", o.shard_index, " of ", o.shard_count, ")") : name;
-  if (size == 0) return invalid("no examples in ", place);
+  if (size == 0) return invalid("no examples in ", place, why);
   if ((o.training || o.drop_remainder) && static_cast<uint64_t>(o.batch_size) > size)
-    return invalid("batch size ", o.batch_size, " is larger than the ", size, " examples in ", place);
+    return invalid("batch size ", o.batch_size, " is larger than the ", size, " examples in ", place, why);
   return {};
 }
 
 Result<std::shared_ptr<Dataset::Impl>> finish(InputOptions options, std::vector<FeatureSpec> specs,
-                                              std::unique_ptr<const Source> source, const std::string& name) {
+                                              std::unique_ptr<const Source> source, const std::string& name,
+                                              int64_t left_out = 0) {
   auto impl = std::make_shared<Dataset::Impl>();
   const std::vector<uint32_t> counts = source->counts();
   for (uint32_t count : counts) impl->size += count;
-  TENON_TRY(check_size(impl->size, options, name));
+  impl->left_out = left_out;
+  TENON_TRY(check_size(impl->size, options, name, passed_over_text(source->lost(), left_out)));
   impl->order = {options.training, options.shuffle_buffer, options.interleave, options.seed};
   // Data in memory: drawing from all of it costs no more than from a part.
   if (source->immediate() && options.shuffle_buffer > 1) impl->order.shuffle_buffer = static_cast<int64_t>(impl->size);
@@ -403,8 +415,7 @@ Result<Dataset> Dataset::from_records(InputOptions options, std::vector<FeatureS
       if (left_out > 0 && std::all_of(counts.begin(), counts.end(), [](uint32_t n) { return n == 0; }))
         return invalid(name, ": all ", left_out, " records are left out");
     }
-    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name));
-    impl->left_out = left_out;
+    TENON_ASSIGN(auto impl, finish(std::move(options), std::move(specs), std::move(source), name, left_out));
     if (!bucketed) return Dataset(std::move(impl));
     TENON_ASSIGN(impl->buckets, bucket_table(*impl, pool));
     if (impl->buckets.left_out == static_cast<int64_t>(impl->size))
@@ -459,6 +470,7 @@ const std::vector<FeatureSpec>& Dataset::specs() const { return ready().specs; }
 const std::vector<FeatureSpec>& Dataset::specs(int bucket) const {
   return bucket < 0 ? ready().specs : ready().buckets.specs[static_cast<size_t>(bucket)];
 }
+std::string Dataset::passed_over() const { return passed_over_text(ready().source->lost(), left_out()); }
 int64_t Dataset::left_out() const { return ready().left_out + ready().buckets.left_out; }
 const InputOptions& Dataset::options() const { return ready().options; }
 int64_t Dataset::size() const { return ready().counted ? static_cast<int64_t>(ready().size) : kUnknownCardinality; }

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "data/random_bits.h"
 #include "data/record/record_format.h"
+#include "data/work_span.h"
 
 namespace tenon {
 namespace {
@@ -126,6 +127,7 @@ void RecordFiles::read_ahead(const File& opened, size_t file, int64_t begin, uin
 
 Result<std::string_view> RecordFiles::read(size_t file, int64_t record, uint64_t epoch,
                                            std::unique_ptr<char[]>* buffer) const {
+  const WorkSpan span(WorkPart::kRead);
   thread_local std::vector<char> kept;  // for records of ordinary size
   const int64_t begin = files_[file].offsets[record];
   const size_t bytes = static_cast<size_t>(files_[file].offsets[record + 1] - begin);

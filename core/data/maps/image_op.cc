@@ -6,6 +6,7 @@
 
 #include "base/file/file.h"
 #include "base/text.h"
+#include "data/work_span.h"
 
 namespace tenon {
 namespace {
@@ -71,7 +72,10 @@ void ImageOp::begin(const Element& element, ImagePass& pass, std::string* file) 
     return check(pass.begin(text_of(bytes->second), encoded_->source));
   const auto path = element.find("path");
   if (path == element.end()) fail(first(), ": the element has no '", encoded_->feature, "' and no 'path'");
-  *file = read_file(std::string(text_of(path->second))).take();
+  {
+    const WorkSpan span(WorkPart::kRead);
+    *file = read_file(std::string(text_of(path->second))).take();
+  }
   check(pass.begin(*file, encoded_->source));
 }
 

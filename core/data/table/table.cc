@@ -12,6 +12,8 @@
 namespace tenon {
 namespace {
 
+constexpr int64_t kNumbersAText = 9;  // of a column in doubt, at least
+
 std::optional<double> number_in(std::string_view cell) {
   double value = 0;
   if (cell.starts_with('+')) cell.remove_prefix(1);
@@ -57,13 +59,15 @@ std::string TableFile::place(size_t row, size_t column) const {
 Result<TableFile> TableFile::read(const std::string& path) {
   TENON_ASSIGN(const std::string text, read_file(path));
   TENON_ASSIGN(std::vector<CsvRow> rows, parse_csv(text, path));
-  if (rows.size() < 2) return invalid(path, ": expected a header and rows, found ", rows.empty() ? "nothing" : "no row");
+  if (rows.size() < 2)
+    return invalid(path, ": expected a header and rows, found ", rows.empty() ? "nothing" : "no row");
   TableFile out{path, std::move(rows[0].fields), {}};
   std::set<std::string_view> seen;
   for (size_t i = 0; i < out.header.size(); ++i) {
     const std::string& name = out.header[i];
     if (name.empty() || !is_utf8(name))
-      return invalid(path, ":", rows[0].line, ": column ", i + 1, name.empty() ? " has no name" : ": its name is no UTF-8");
+      return invalid(path, ":", rows[0].line, ": column ", i + 1,
+                     name.empty() ? " has no name" : ": its name is no UTF-8");
     if (!seen.insert(name).second)
       return invalid(path, ":", rows[0].line, ": column '", abbreviated(name), "' is there twice");
   }
@@ -106,7 +110,8 @@ Result<TableColumn> learn_column(const TableFile& file, size_t column, std::span
   const std::optional<size_t> text = first_text(file, column, rows);
   const bool numbers = known ? *known == TableColumn::Kind::kNumber : !text;
   if (numbers && text)
-    return invalid(file.place(*text, column), ": expected a number, found '", abbreviated(file.cell(*text, column)), "'");
+    return invalid(file.place(*text, column), ": expected a number, found '", abbreviated(file.cell(*text, column)),
+                   "'");
   std::set<std::string> values;
   for (const size_t row : rows) {
     const std::string& cell = file.cell(row, column);
@@ -122,6 +127,18 @@ Result<TableColumn> learn_column(const TableFile& file, size_t column, std::span
   if (values.empty()) return invalid(file.path, ": column '", file.header[column], "' has nothing but missing values");
   if (numbers) return numbers_of(file, column, rows);
   return TableColumn{file.header[column], TableColumn::Kind::kCategory, 0, 1, {values.begin(), values.end()}};
+}
+
+std::string doubt_about(const TableFile& file, size_t column, std::span<const size_t> rows) {
+  const std::optional<size_t> text = first_text(file, column, rows);
+  if (!text) return {};
+  int64_t numbers = 0, texts = 0;
+  for (const size_t row : rows)
+    if (const std::string& cell = file.cell(row, column); !is_missing(cell)) ++(number_in(cell) ? numbers : texts);
+  if (numbers < kNumbersAText * texts) return {};
+  return cat(file.place(*text, column), " is of categories because of '", abbreviated(file.cell(*text, column)),
+             "': ", numbers, " of ", numbers + texts, " cells are numbers (--numbers ", file.header[column],
+             " makes that an error)");
 }
 
 }  // namespace tenon

@@ -54,5 +54,8 @@ constexpr size_t kMostCategories = 1000;  // of a column
 // a cell that is no number though numbers were asked for, more than kMostCategories categories, a text that is no UTF-8, nothing at all.
 Result<TableColumn> learn_column(const TableFile& file, size_t column, std::span<const size_t> rows,
                                  const TableColumn::Kind* known = nullptr);
+// A line about a column that is of categories although nearly all of its cells are numbers: perhaps some cells are wrong. Empty: it is not
+// so.
+std::string doubt_about(const TableFile& file, size_t column, std::span<const size_t> rows);
 
 }  // namespace tenon

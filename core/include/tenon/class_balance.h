@@ -22,9 +22,12 @@ std::map<int64_t, double> class_weights(std::span<const int64_t> counts);
 struct SplitIndices {
   std::vector<int64_t> train, held_out;
 };
-// Holds out `fraction` of all examples, and of each class the same, to the nearest example: at least one, and at least one stays.
-// Throws Error where a class has one example. Drawn with `seed`.
-SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, uint64_t seed = 0);
+// What becomes of a class that has one example, which cannot be on both sides: an error that names it, or it is trained on.
+enum class SingleExamples : uint8_t { kRefuse, kTrain };
+// Holds out `fraction` of all examples, and of each class the same, to the nearest example: at least one, and at least one stays; those
+// of SingleExamples::kTrain do not count. Throws Error where none is held out. Drawn with `seed`.
+SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, uint64_t seed = 0,
+                              SingleExamples single = SingleExamples::kRefuse);
 
 // All labels of a feature, an integer a scalar an element; reads the data once.
 std::vector<int32_t> labels_of(const Dataset& data, const std::string& feature = "label");
@@ -34,6 +37,6 @@ struct SplitDatasets {
   Dataset train, held_out;
 };
 SplitDatasets stratified_split(const Dataset& data, double fraction, const std::string& feature = "label",
-                               uint64_t seed = 0);
+                               uint64_t seed = 0, SingleExamples single = SingleExamples::kRefuse);
 
 }  // namespace tenon

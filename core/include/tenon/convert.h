@@ -57,6 +57,7 @@ struct ConvertImagesOptions : ConvertOptions {
   std::string input = {};                       // a directory in place of train_csv: all files below DIR/CLASS but hidden ones
   std::string validation_input = {};            // the same for validation_csv
   double validation_fraction = 0;               // of `input`'s images of each class that are held out where there is none; bad ones are not
+  bool keep_single_images = false;              // train on a class's only image where a share is held out; false: an error
   bool skip_bad_images = false;                 // pass over and count what cannot be read or decoded
   bool verify = true;                           // decode every image; false: look at its header only
   int64_t max_image_bytes = int64_t{64} << 20;  // memory to decode one image
@@ -183,6 +184,8 @@ struct ConvertSummary {
   std::vector<Split> splits;
   bool complete = true;             // false: of one part, the files are not yet there
   std::vector<std::string> labels;  // of images
+  std::vector<std::string> notices = {};  // lines about what may not be as it was meant
+  std::vector<std::string> single_images = {};  // classes of which none is held out, as they have one
   std::string vocab_file = {};      // of text
   int64_t vocab_size = 0;
 };

@@ -312,6 +312,8 @@ class Dataset {
   // The specs of an example in a batch of that bucket (Batch::bucket).
   const std::vector<FeatureSpec>& specs(int bucket) const;
   int64_t left_out() const;  // records that options.keep does not want, or that are longer than the last bucket
+  // For messages: why size() is not larger, of records that were left out and files whose rest is lost; empty: nothing was passed over.
+  std::string passed_over() const;
   const InputOptions& options() const;
   int64_t size() const;          // examples in an epoch of this shard
   int64_t batches() const;       // in an epoch that does not repeat

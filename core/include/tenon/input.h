@@ -96,4 +96,22 @@ class InputPipeline {
   std::unique_ptr<Impl> impl_;
 };
 
+// Where the work of images goes that all threads of the process do while one of these lives: seconds of a core in which records and files
+// were read, images decoded, and pixels changed (resized, cut, turned, ..). Reading a clock takes some microseconds an image.
+class InputWork {
+ public:
+  InputWork();
+  ~InputWork();
+  InputWork(const InputWork&) = delete;
+  InputWork& operator=(const InputWork&) = delete;
+
+  struct Seconds {
+    double read = 0, decode = 0, change = 0;
+  };
+  Seconds seconds() const;
+
+ private:
+  Seconds begun_;
+};
+
 }  // namespace tenon

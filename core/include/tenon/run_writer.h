@@ -15,7 +15,7 @@
 namespace tenon {
 
 // Writes into a directory and folders of it. Training goes on where they cannot be written: the run says so, once until all that could
-// not be written to can be again.
+// not be written to can be again. That another run writes to them is said once for all.
 class RunWriter {
  public:
   RunWriter(std::string owner, std::string directory, SummaryWriterOptions options = {})
@@ -43,7 +43,8 @@ class RunWriter {
   std::string owner_, directory_;
   SummaryWriterOptions options_;
   std::map<std::string, SummaryWriter> writers_;  // by folder
-  std::set<std::string> failing_, noticed_;
+  std::set<std::string> failing_;
+  bool noticed_ = false;  // that another run writes there
 };
 
 }  // namespace tenon

@@ -147,17 +147,5 @@ TEST(Colour, AgreesWithTheFormulasOfTfImageOnAResizedCrop) {
     ASSERT_NEAR(out[i], ((x[i] - means[i % 3]) * contrast + means[i % 3] - 0.5) * 2, 1e-4);
 }
 
-TEST(Colour, ScaleChannelsHandlesEveryCount) {
-  for (int channels : {1, 3})
-    for (int64_t count = 0; count < 60; ++count) {
-      std::vector<float> values(static_cast<size_t>(count * channels) + 1, 2.0f);
-      const float scale[3] = {2, 3, 4}, offset[3] = {1, 10, 100};
-      scale_channels(values.data(), count, channels, scale, offset);
-      for (int64_t i = 0; i < count * channels; ++i)
-        ASSERT_EQ(values[static_cast<size_t>(i)], 2 * scale[i % channels] + offset[i % channels]);
-      EXPECT_EQ(values.back(), 2.0f);
-    }
-}
-
 }  // namespace
 }  // namespace tenon

@@ -103,6 +103,26 @@ TEST_F(Tables, TakeKindsThatAreAskedFor) {
   for (const TableRow& row : rows(summary.splits[0])) EXPECT_EQ(row.label, row.categories[0] - 1);
 }
 
+// A word among many numbers makes a column one of categories, which may not be what was meant.
+TEST_F(Tables, TellOfAColumnWhoseTypeAFewCellsChange) {
+  std::string table = "age,kind\n", few = table;
+  for (int i = 0; i < 30; ++i) table += (i == 20 ? "old" : std::to_string(i)) + (i % 2 ? ",a\n" : ",b\n");
+  for (int i = 0; i < 10; ++i) few += (i % 5 == 0 ? "old" : std::to_string(i)) + (i % 2 ? ",a\n" : ",b\n");
+  given(table, "age,kind\n3,a\n");
+  EXPECT_EQ(convert().notices, std::vector<std::string>{options_.input +
+                                                        ":22: column 'age' is of categories because of 'old': 29 of 30 "
+                                                        "cells are numbers (--numbers age makes that an error)"});
+  options_.overwrite = true;
+  options_.categories = {"age"};
+  EXPECT_TRUE(convert().notices.empty()) << "it was asked for";
+  options_.categories = {};
+  options_.numbers = {"age"};
+  EXPECT_EQ(mistake(), "train.csv:22: column 'age': expected a number, found 'old'");
+  options_.numbers = {};
+  given(few, "age,kind\n3,a\n");
+  EXPECT_TRUE(convert().notices.empty()) << "one of five may well be meant";
+}
+
 TEST_F(Tables, AreMadeLikeOthersForTheirModel) {
   given(kTrain, kTrain);
   const ConvertSummary first = convert();

@@ -136,6 +136,12 @@ TEST(ClassBalance, SplitsEachClassAlike) {
   labels.push_back(3);
   EXPECT_EQ(error_of([&] { stratified_split(labels, 0.2); }),
             "stratified_split: class 3 has one example, expected at least two, one for either side");
+  const SplitIndices kept = stratified_split(labels, 0.2, 3, SingleExamples::kTrain);
+  EXPECT_EQ(kept.held_out, split.held_out) << "a class of one example takes none of the others'";
+  EXPECT_EQ(kept.train.size(), split.train.size() + 1);
+  EXPECT_EQ(kept.train.back(), std::ssize(labels) - 1);
+  EXPECT_EQ(error_of([] { stratified_split(std::vector<int32_t>{0, 1, 2}, 0.5, 0, SingleExamples::kTrain); }),
+            "stratified_split: every class has one example, expected one with at least two");
   EXPECT_EQ(error_of([&] { stratified_split(labels, 1.0); }),
             "stratified_split: fraction is 1, expected more than 0 and less than 1");
 }

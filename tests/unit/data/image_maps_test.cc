@@ -625,6 +625,13 @@ TEST(ImageChains, AFileThatIsNoImageIsNamed) {
   EXPECT_NE(error.find("doc.pdf"), std::string::npos) << error;
   EXPECT_NE(error.find("expected JPEG, PNG or WebP"), std::string::npos) << error;
   EXPECT_EQ(batches(files.read({.height = 8, .width = 8}).ignore_errors().batch(8), 2)[0].size(), 3u * (8 * 8 * 3 + 1));
+  files.paths = {files.paths.back(), files.directory / "gone.jpg"};
+  files.labels = {0, 0};
+  for (const Dataset& none : {files.read({.height = 8, .width = 8}).ignore_errors(),
+                              files.read({.height = 8, .width = 8}).ignore_errors().repeat()})
+    EXPECT_EQ(error_of([&] { none.batch(2).specs(); }),
+              "the data have no elements; ignore_errors left out 2, the first because " + files.paths[0] +
+                  ": image: expected JPEG, PNG or WebP, found bytes 255044462d312e34");
 }
 
 }  // namespace

@@ -130,7 +130,15 @@ TEST(InputPipeline, BrokenFramingEndsTheFileOrIsAnError) {
   Ring ring(data, 1);
   const auto pipeline = InputPipeline::create(data, pool, ring.slots).take();
   EXPECT_EQ(pipeline->corrupt_records(), 1);
-  EXPECT_EQ(pipeline->lost(), std::vector<std::string>{"the rest of " + path + " is lost, 72 bytes from offset 72 on"});
+  const std::string lost = "the rest of " + path + " is lost, 72 bytes from offset 72 on";
+  EXPECT_EQ(pipeline->lost(), std::vector<std::string>{lost});
+  EXPECT_EQ(data.passed_over(), lost);
+  // Why there are too few is part of the error.
+  options.training = true;
+  options.batch_size = 8;
+  options.keep = [](std::string_view record) -> Result<bool> { return record[0] != 1; };
+  EXPECT_EQ(Dataset::from_records(options, number_specs(), read_number).status().message(),
+            "batch size 8 is larger than the 6 examples in " + directory.path() + "/train-*; " + lost + "; 1 record is left out");
 }
 
 TEST(InputPipeline, ATruncatedFileIsAnErrorAtEveryLength) {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <limits>
 #include <set>
 
 #include "data/image/image.h"
+#include "tenon/element_maps.h"
 #include "tenon/example.h"
 #include "tenon/image_maps.h"
 #include "unit/data/input_testing.h"
@@ -109,6 +111,66 @@ TEST(InputImages, RawPixelsOfTheRightSizeAreOnlyNormalised) {
       }
     }
   }
+}
+
+// The same work asked for by verbs, in the order of the files.
+std::vector<std::vector<float>> read_chain(const TemporaryDirectory& directory, int64_t batch,
+                                           const std::vector<ElementMap>& maps) {
+  Dataset data = Dataset::from_records({shard_path(directory, "train", 0, 1)})
+                     .map(parse_example({{"data", {.dtype = DType::kU8, .name = "image/encoded"}},
+                                         {"label", {.dtype = DType::kI32, .name = "image/class/label", .offset = 1}}}));
+  for (const ElementMap& map : maps) data = data.map(map);
+  std::vector<std::vector<float>> out;
+  for (const Element& e : data.batch(batch)) out.push_back(e.at("image").to<float>());
+  return out;
+}
+
+TEST(InputImages, AChainOfVerbsGivesTheBytesOfTheOptions) {
+  TemporaryDirectory directory;
+  write_images(directory, {{"JPEG", 61, 83, 3}, {"PNG", 20, 31, 3}, {"JPEG", 12, 9, 3}, {"PNG", 40, 40, 1}});
+  for (const ResizeKind resize : {ResizeKind::kLegacy, ResizeKind::kHalfPixel, ResizeKind::kAntialias})
+    for (const int side : {17, 40, 96}) {  // smaller, the same, enlarged
+      InputOptions options = images_in(directory, 2, side);
+      options.resize = resize;
+      const ReadImageOptions read{.height = side, .width = side, .resize = resize};
+      EXPECT_TRUE(read_images(options).images == read_chain(directory, 2, {read_image(read), rescale(2 / 255., -1)}))
+          << static_cast<int>(resize) << " to " << side;
+      options.training = true;
+      options.shuffle_buffer = 0;
+      options.augmentation = Augmentation::none();
+      ReadImageOptions fast = read;
+      fast.fast = true;
+      EXPECT_TRUE(read_images(options).images == read_chain(directory, 2, {read_image(fast), rescale(2 / 255., -1)}))
+          << static_cast<int>(resize) << " to " << side << ", training";
+    }
+}
+
+// What counts is what was done: pixels that stand in a record need no decoding.
+TEST(InputImages, WorkIsCountedByWhatItIs) {
+  TemporaryDirectory jpegs, raw;
+  write_images(jpegs, {{"JPEG", 61, 83, 3}, {"JPEG", 20, 31, 3}});
+  write_images(raw, {{"RAW", 30, 30, 3}, {"RAW", 30, 30, 3}});
+  const auto work_of = [](const TemporaryDirectory& directory, bool verbs) {
+    const InputWork work;
+    for (int i = 0; i < 20; ++i)
+      verbs ? (void)read_chain(directory, 2, {read_image({.height = 64, .width = 64})})
+            : (void)read_images(images_in(directory, 2, 64));
+    return work.seconds();
+  };
+  const InputWork all;
+  const std::clock_t begun = std::clock();
+  for (const bool verbs : {false, true}) {
+    const InputWork::Seconds work = work_of(jpegs, verbs);
+    EXPECT_GT(work.read, 0) << verbs;
+    EXPECT_GT(work.decode, 0) << verbs;
+    EXPECT_GT(work.change, 0) << verbs;
+  }
+  const InputWork::Seconds still = work_of(raw, false), most = all.seconds();
+  EXPECT_GT(still.change, 0);
+  EXPECT_EQ(still.decode, 0);
+  EXPECT_LE(most.read + most.decode + most.change, static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC + 0.02)
+      << "no work counts twice";
+  EXPECT_GT(most.read, still.read);
 }
 
 TEST(InputImages, EvaluationResizesTheWholeImageWithoutRandomness) {

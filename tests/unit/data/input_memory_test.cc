@@ -138,7 +138,8 @@ TEST(InputMemory, ARecordOfEightTerabytesIsRefusedByFileAndOffset) {
             path + ": record at offset 0: length: expected at most 1073741824 bytes of data, found 8796093022208");
   options.skip_corrupt = true;
   EXPECT_EQ(Dataset::from_records(options, number_specs(), read_number).status().message(),
-            "no examples in " + directory.path() + "/train-*");
+            "no examples in " + directory.path() + "/train-*; the rest of " + path + " is lost, " +
+                std::to_string(std::filesystem::file_size(path)) + " bytes from offset 0 on");
   RecordReader reader = RecordReader::open(path).take();
   std::string_view record;
   EXPECT_EQ(reader.next(&record).status().message(),

@@ -124,6 +124,11 @@ TEST_F(EstimatorEvaluate, MeasuresAllThatIsNotDamagedAndCountsIt) {
   }
 }
 
+TEST_F(EstimatorEvaluate, SaysThatAllWereLeftOutWhereNoneIsGood) {
+  const auto none = estimator_.evaluate({.input = damaged(3, {0, 1, 2}, evaluation_input(4))});
+  EXPECT_EQ(none.status().message(), "evaluation: the input has no batch of 4; left out 3 corrupt records");
+}
+
 TEST_F(EstimatorEvaluate, RowsOfPredictionKeepTheirNumbersBehindDamagedOnes) {
   for (const auto& bad : kBad)
     for (const int64_t most : {0, 1, 4, 6, 12, 99}) {

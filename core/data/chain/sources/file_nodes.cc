@@ -9,6 +9,7 @@
 #include "data/chain/sources/stream_node.h"
 #include "data/class_folders.h"
 #include "data/input/input_files.h"
+#include "data/work_span.h"
 
 namespace tenon {
 
@@ -68,6 +69,7 @@ class FilesNode : public ChainNode {
 
  private:
   static Array contents(const std::string& path) {
+    const WorkSpan span(WorkPart::kRead);
     Result<File> opened = File::open(path);
     if (!opened.ok()) throw PlacedError(opened.status());  // names it
     const File& file = *opened;

@@ -8,6 +8,7 @@
 #include "data/chain/sources/stream_node.h"
 #include "data/input/input_files.h"
 #include "data/record/record_format.h"
+#include "data/work_span.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon {
@@ -78,6 +79,7 @@ class PackedRecordsNode : public StreamNode {
    public:
     explicit Records(const PackedRecordsNode& node) : node_(node) {}
     Result<bool> next(Element& out, uint64_t& index) override {
+      const WorkSpan span(WorkPart::kRead);
       for (; file_ < node_.files_.size(); ++file_, reader_.reset()) {
         if (!reader_) {
           Result<RecordReader> opened = RecordReader::open(node_.files_[file_], {.skip_corrupt = true});

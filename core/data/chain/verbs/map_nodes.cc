@@ -33,6 +33,16 @@ class FilterNode : public HeldNode {
     return std::make_unique<Stream>(*this, pass, pool);
   }
   uint64_t own_fingerprint() const override { return keep_ ? 0xf117e4 : 0x19704e; }
+  std::string left_out() const override {
+    if (keep_ || from_->cardinality() == kInfiniteCardinality) return {};
+    int64_t count = 0;
+    std::string first;
+    ValuesAhead from(*from_, 0, nullptr);
+    ElementRef ref;
+    for (Result<Element> value = Status(); from.next(ref, value);)
+      if (!value.ok() && count++ == 0) first = value.status().message();
+    return count == 0 ? "" : cat("ignore_errors left out ", count, ", the first because ", first);
+  }
 
  private:
   class Stream : public ElementStream {
