@@ -9,6 +9,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "export/version_writer.h"
 #include "integration/saved_model_tool.h"
+#include "models/models.h"
 #include "step/trace.h"
 #include "tenon/exported_model.h"
 #include "tenon/layers.h"
@@ -110,6 +111,21 @@ ExportedImages images(int height, int width, ResizeKind resize, PixelRange range
   return {"image", height, width, channels, range, resize, alpha, {250, 10, 100}};
 }
 
+// One that `tenon train` knows, as it predicts.
+SmallModel of_runner(const models::BenchCase& from) {
+  SmallModel out{from.name, {}, {}};
+  for (const models::BenchFeature& f : from.features)
+    if (std::string_view(f.name) != "label")
+      out.features.push_back(feature(f.name, f.below ? DType::kI32 : DType::kF32, f.example));
+  out.function = [&from](const Features& in) {
+    Outputs outputs;
+    for (const auto& [name, tensor] : from.model(in, {}, Mode::kPredict, from.params).predictions)
+      outputs.add(name, last(tensor));
+    return outputs;
+  };
+  return out;
+}
+
 std::vector<SmallModel> small_models() {
   const FeatureSpec picture = feature("image", DType::kF32, {16, 20, 3});
   const auto of_images = [](const ExportedImages& how) {
@@ -131,13 +147,16 @@ std::vector<SmallModel> small_models() {
        {feature("f64", DType::kF64, {5}), feature("i64", DType::kI64, {5}), feature("u8", DType::kU8, {5}),
         feature("flag", DType::kBool, {5})},
        types}};
+  int number = 0;
   const ExportedImages ways[] = {images(31, 17, ResizeKind::kLegacy, PixelRange::kZeroToOne),
                                  images(31, 57, ResizeKind::kHalfPixel, PixelRange::kMinusOneToOne),
                                  images(24, 24, ResizeKind::kAntialias, PixelRange::kMinusOneToOne),
                                  images(28, 28, ResizeKind::kLegacy, PixelRange::kZeroToOne, 1),
                                  images(20, 30, ResizeKind::kHalfPixel, PixelRange::kZeroToOne, 3, Alpha::kBlend),
                                  images(20, 30, ResizeKind::kHalfPixel, PixelRange::kZeroToOne, 4, Alpha::kKeep)};
-  for (const ExportedImages& way : ways) all.push_back({cat("pixels", all.size() - 6), of_images(way), pixels, way});
+  for (const char* name : {"mlp_mnist", "mnist_cnn", "flowers180", "resnet20", "resnet18", "transformer_small"})
+    all.push_back(of_runner(*models::find_bench_case(name)));
+  for (const ExportedImages& way : ways) all.push_back({cat("pixels", ++number), of_images(way), pixels, way});
   return all;
 }
 
