@@ -1,5 +1,6 @@
 // Models with weights, exported as programs export them.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -222,12 +223,16 @@ class ModelWriting {
   }
 
  private:
-  // Statistics and offsets, too, are numbers that show where they are taken for each other.
+  // Statistics and offsets, too, are numbers that show where they are taken for each other. Kernels keep what goes through them at
+  // its size, as initializers do: f32 is good for 1e-5 then.
   void draw(const Strategy::VariableInfo& variable) {
     Array value = random_array({DType::kF32, variable.type.shape}, std::hash<std::string>()(variable.name));
     std::vector<float> numbers = value.to<float>();
     const bool positive = variable.name.ends_with("variance") || variable.name.ends_with("gamma");
-    for (float& number : numbers) number = positive ? 0.5f + std::abs(number) : number / 3;
+    const Shape& shape = variable.type.shape;
+    const int64_t fan_in = shape.rank() < 2 ? 9 : shape.elements() / shape[-1];
+    for (float& number : numbers)
+      number = positive ? 0.5f + std::abs(number) : number / std::sqrt(static_cast<float>(fan_in));
     if (variable.type.dtype == DType::kF32) strategy_.write(variable.name, Array(numbers, variable.type.shape));
   }
 
