@@ -283,12 +283,13 @@ class ModelWriting {
     check(to.commit());
   }
 
-  Array add_files(BundleWriter& to, const std::string& name, const ExportedModel& exported, int64_t batch) const {
+  // Files in turn, from batch to batch.
+  Array add_files(BundleWriter& to, const std::string& name, const ExportedModel& exported, int64_t batch) {
     std::vector<std::string> files;
     std::vector<std::byte> all;
     Type type;
     for (int64_t row = 0; row < batch; ++row) {
-      files.push_back(files_.at(static_cast<size_t>(row + batch) % files_.size()));
+      files.push_back(files_.at(next_file_++ % files_.size()));
       const Array one = exported.image_row(std::as_bytes(std::span(files.back()))).take();
       type = one.type();
       all.insert(all.end(), one.bytes().begin(), one.bytes().end());
@@ -310,6 +311,7 @@ class ModelWriting {
   const SmallModel& model_;
   std::string directory_;
   std::vector<std::string> files_;
+  size_t next_file_ = 0;
   Strategy strategy_;
   Function function_;
   VersionContents contents_;

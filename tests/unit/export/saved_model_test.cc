@@ -241,7 +241,7 @@ TEST(SavedModel, ImagesComeFromFilesOrAsTensors) {
   const NodeDef& image = w.node(both.at("tensor").inputs().at("image").name());
   EXPECT_EQ(image.op(), "PlaceholderWithDefault");
   EXPECT_EQ(w.node(image.input(0)).op(), "TensorListStack");
-  EXPECT_EQ(w.meta().graph_def().library().function_size(), 2);
+  EXPECT_EQ(w.meta().graph_def().library().function_size(), 4);
   EXPECT_EQ(Written(graph, {files}).message(),
             "the input 'image_bytes' is an image, and how images are read is not said");
   ExportedImages gray = how;
