@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "export/tensorflow/graph_writer.h"
-#include "export/tensorflow/image_files.h"
+#include "export/tensorflow/image/image_files.h"
 #include "export/tensorflow/weights.h"
 #include "op/op.h"
 

@@ -1,6 +1,6 @@
-#include "export/tensorflow/image_reading.h"
+#include "export/tensorflow/image/image_reading.h"
 
-#include "export/tensorflow/image_nodes.h"
+#include "export/tensorflow/image/image_nodes.h"
 
 namespace tenon::tensorflow {
 namespace {

@@ -1,8 +1,8 @@
-#include "export/tensorflow/image_files.h"
+#include "export/tensorflow/image/image_files.h"
 
 #include "base/text.h"
-#include "export/tensorflow/image_nodes.h"
-#include "export/tensorflow/image_reading.h"
+#include "export/tensorflow/image/image_nodes.h"
+#include "export/tensorflow/image/image_reading.h"
 
 namespace tenon::tensorflow {
 namespace {

@@ -1,4 +1,4 @@
-#include "export/tensorflow/image_nodes.h"
+#include "export/tensorflow/image/image_nodes.h"
 
 namespace tenon::tensorflow {
 
