@@ -154,6 +154,22 @@ void Flags::text(const std::string& name, const std::string& value, const std::s
   add({name, value, help, 0, 0, std::move(choices)});
 }
 
+void Flags::texts(const std::string& name, const std::string& help) {
+  text(name, "", help);
+  find(name).repeats = true;
+}
+
+// Its values are kept one a line.
+std::vector<std::string> Flags::list(std::string_view name) const {
+  std::vector<std::string> out;
+  for (std::string_view rest = text(name); !rest.empty();) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return out;
+}
+
 bool Flags::has(std::string_view name) const {
   return std::any_of(flags_.begin(), flags_.end(), [&](const Flag& f) { return f.name == name; });
 }
@@ -222,7 +238,10 @@ std::vector<std::string> Flags::parse(const std::vector<std::string>& args) {
     if (!parsed || (negated && equals < arg.size()))
       throw UsageError{"--" + flag.name + ": expected " + std::visit(Expected{flag}, flag.value) + ", found '" + value +
                        "'"};
-    flag.value = *parsed;
+    if (flag.repeats && flag.given)
+      std::get<std::string>(flag.value) += "\n" + value;
+    else
+      flag.value = *parsed;
     flag.given = true;
   }
   return rest;

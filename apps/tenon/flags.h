@@ -32,6 +32,7 @@ class Flags {
     bool given = false;
     bool common = false;    // listed after the subcommand's own
     bool by_model = false;  // its default is the model's, which is not known
+    bool repeats = false;   // a text that may be given several times: list()
   };
 
   // Numbers take ranges; both ends are allowed.
@@ -40,6 +41,8 @@ class Flags {
   void boolean(const std::string& name, bool value, const std::string& help);
   void text(const std::string& name, const std::string& value, const std::string& help,
             std::vector<std::string> choices = {});
+  // May be given several times; each time one value.
+  void texts(const std::string& name, const std::string& help);
   // Flags that mean nothing here, which are not added.
   void leave_out(const std::vector<std::string>& names) { left_out_.insert(names.begin(), names.end()); }
   // In the place of a flag that has the name already, such as a model's where the subcommand has one of its own.
@@ -64,6 +67,7 @@ class Flags {
   double number(std::string_view name) const { return get<double>(name); }
   bool boolean(std::string_view name) const { return get<bool>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
+  std::vector<std::string> list(std::string_view name) const;  // of texts()
   // Throws UsageError when it is empty.
   const std::string& required(std::string_view name) const;
   bool given(std::string_view name) const { return find(name).given; }

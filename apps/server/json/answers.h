@@ -1,0 +1,23 @@
+// Answers of the REST interface in TF Serving's JSON. Floats are the shortest text that reads back as the same number, with ".0" where
+// it is whole; one that is no number, or infinite, is null, as JSON has no other word for it.
+#pragma once
+
+#include <string>
+
+#include "server/json/requests.h"
+
+namespace tenon::server {
+
+// {"predictions": [..]} for rows, {"outputs": ..} for columns: values where there is one output, else objects with their names.
+std::string predict_answer(const ServedModel& model, const ServingSignature& signature, RequestFormat format,
+                           const Arrays& outputs, int64_t rows);
+
+// {"results": [[["label", score], ..], ..]}: of the output "scores" or "probabilities". kInvalid: there is none.
+Result<std::string> classify_answer(const ServedModel& model, const ServingSignature& signature, const Arrays& outputs);
+// {"results": [value, ..]}: of the only output that has one number a row.
+Result<std::string> regress_answer(const ServingSignature& signature, const Arrays& outputs);
+
+// {"error": "message"}
+std::string error_answer(std::string_view message);
+
+}  // namespace tenon::server
