@@ -141,7 +141,10 @@ class ModelWriter {
 
   void write(const Part& part, const std::string& scope) {
     std::map<std::string, Fed> fed;
+    RowNumbers rows(&nodes_);
     for (const std::string& tensor : part.inputs) fed[tensor] = write_input(part, tensor, scope);
+    for (const ServingValue& input : part.signatures[0]->inputs)
+      rows.take_feature(fed[input.tensor].tensor, type_of(input));
     const PortableGraph graph = graph_of(part);
     const auto input = [&](const PortableInput& in, const PortableValue& type) {
       if (in.variable) return weights_.value(in.name, type);
@@ -149,7 +152,7 @@ class ModelWriter {
       if (found == fed.end()) fail("the signature '", part.signatures[0]->key, "' has no input for '", in.name, "'");
       return found->second.tensor;
     };
-    const std::vector<Ref> values = write_graph(graph, input, scope, nodes_, lacking_);
+    const std::vector<Ref> values = write_graph(graph, input, scope, nodes_, rows, lacking_);
     if (!lacking_.empty()) return;
     for (const ServingSignature* signature : part.signatures) write_signature(*signature, graph, values, fed);
   }

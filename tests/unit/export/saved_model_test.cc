@@ -53,7 +53,10 @@ struct Written {
     bytes = saved_model({graph, signatures, images, labels, std::move(frozen)});
     if (bytes.ok() && !model.ParseFromString(*bytes)) ADD_FAILURE() << "it is no SavedModel";
   }
-  const MetaGraphDef& meta() const { return model.meta_graphs(0); }
+  const MetaGraphDef& meta() const {
+    static const MetaGraphDef none;
+    return model.meta_graphs_size() == 1 ? model.meta_graphs(0) : none;
+  }
   std::string message() const { return bytes.ok() ? "" : bytes.status().message(); }
 
   const NodeDef& node(const std::string& reference) const {
@@ -154,6 +157,45 @@ TEST(SavedModel, SizesThatDependOnTheRowsAreArithmeticOnAShapeMadeOnce) {
   EXPECT_EQ(w.formula(size), "Pack(AddV2(Mul(StridedSlice(Shape(x)),2),1),2)");
   EXPECT_EQ(w.node(broadcasts[1]).input(1), size);
   EXPECT_EQ(w.of_op("Shape").size(), 1u);
+}
+
+// TensorFlow's arithmetic repeats what is narrow beside what is whole, but not two narrow ones to something wider than both.
+TEST(SavedModel, RepeatsOnlyWhatArithmeticDoesNotRepeat) {
+  PortableGraph graph = product();
+  const PortableValue whole = graph.values[2];
+  const auto broadcast = [&](const std::string& name) {
+    const int scalar = add_value(graph, {DType::kF32, {}}), wide = add_value(graph, whole);
+    graph.nodes.push_back(
+        {"constant",
+         name + " of",
+         1,
+         {},
+         {scalar},
+         {{"value", std::string(4, '\1'), {}}, {"shape", std::vector<int64_t>{}, {}}, {"dtype", DType::kF32, {}}}});
+    graph.nodes.push_back({"broadcast",
+                           name,
+                           1,
+                           {scalar},
+                           {wide},
+                           {{"shape", std::vector<int64_t>{0, 2}, {1, 0}}, {"dims", std::vector<int64_t>{}, {}}}});
+    return wide;
+  };
+  const auto sum = [&](int a, int b) {
+    const int result = add_value(graph, whole);
+    graph.nodes.push_back({"add", "sum", 1, {a, b}, {result}, {}});
+    return result;
+  };
+  const int beside_whole = sum(broadcast("a"), 2);
+  graph.results = {{"y", beside_whole}};
+  const Written narrow(graph);
+  ASSERT_EQ(narrow.message(), "");
+  EXPECT_EQ(narrow.of_op("BroadcastTo").size(), 0u);
+  graph.results = {{"y", sum(beside_whole, sum(broadcast("b"), broadcast("c")))}};
+  const Written two(graph);
+  ASSERT_EQ(two.message(), "");
+  EXPECT_EQ(two.of_op("BroadcastTo").size(), 1u);
+  graph.results = {{"y", broadcast("d")}};
+  EXPECT_EQ(Written(graph).of_op("BroadcastTo").size(), 1u);
 }
 
 TEST(SavedModel, AReshapeFindsItsOneUnknownSize) {
