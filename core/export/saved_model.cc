@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 #include "export/tensorflow/graph_writer.h"
-#include "export/tensorflow/image_files.h"
+#include "export/tensorflow/image/image_files.h"
 #include "export/tensorflow/weights.h"
 #include "op/op.h"
 
@@ -90,32 +90,29 @@ class ModelWriter {
     Ref files = {};  // the placeholder of images' files
   };
 
-  const ServingValue& input_named(const Part& part, const std::string& tensor, ServingValue::Kind kind,
-                                  bool* found) const {
-    const ServingValue* any = nullptr;
-    *found = false;
+  // The input of one of the signatures that stands for the tensor in this way; nullptr: there is none.
+  static const ServingValue* input_of(const Part& part, const std::string& tensor, ServingValue::Kind kind) {
     for (const ServingSignature* signature : part.signatures)
       for (const ServingValue& input : signature->inputs)
-        if (input.tensor == tensor && (!any || input.kind == kind)) any = &input, *found = input.kind == kind;
-    return *any;
+        if (input.tensor == tensor && input.kind == kind) return &input;
+    return nullptr;
   }
 
   Fed write_input(const Part& part, const std::string& tensor, const std::string& scope) {
-    bool is_image = false, is_tensor = false;
-    const ServingValue& image = input_named(part, tensor, ServingValue::Kind::kImage, &is_image);
-    const ServingValue& given = input_named(part, tensor, ServingValue::Kind::kTensor, &is_tensor);
-    const PortableValue type = type_of(given);
+    const ServingValue* image = input_of(part, tensor, ServingValue::Kind::kImage);
+    const ServingValue* given = input_of(part, tensor, ServingValue::Kind::kTensor);
+    const PortableValue type = type_of(given ? *given : *image);
     const Fields fields = {type_field("dtype", type.dtype), shape_field("shape", any_rows(type))};
-    if (!is_image) return {nodes_.add_named(scope + tensor, "Placeholder", {}, fields)};
-    if (!contents_.images) fail("the input '", image.name, "' is an image, and how images are read is not said");
+    if (!image) return {nodes_.add_named(scope + tensor, "Placeholder", {}, fields)};
+    if (!contents_.images) fail("the input '", image->name, "' is an image, and how images are read is not said");
     Fed fed;
-    fed.files = nodes_.add_named(scope + image.name, "Placeholder", {},
+    fed.files = nodes_.add_named(scope + image->name, "Placeholder", {},
                                  {type_field("dtype", DT_STRING), shape_field("shape", {-1})});
     nodes_.set_scope(scope + "decode");
     FunctionDefLibrary& library = *meta_.mutable_graph_def()->mutable_library();
     fed.tensor = decoded_images(nodes_, library, fed.files, *contents_.images);
     nodes_.set_scope({});
-    if (is_tensor) fed.tensor = nodes_.add_named(scope + tensor, "PlaceholderWithDefault", {fed.tensor}, fields);
+    if (given) fed.tensor = nodes_.add_named(scope + tensor, "PlaceholderWithDefault", {fed.tensor}, fields);
     return fed;
   }
 
@@ -141,7 +138,10 @@ class ModelWriter {
 
   void write(const Part& part, const std::string& scope) {
     std::map<std::string, Fed> fed;
+    RowNumbers rows(&nodes_);
     for (const std::string& tensor : part.inputs) fed[tensor] = write_input(part, tensor, scope);
+    for (const ServingValue& input : part.signatures[0]->inputs)
+      rows.take_feature(fed[input.tensor].tensor, type_of(input));
     const PortableGraph graph = graph_of(part);
     const auto input = [&](const PortableInput& in, const PortableValue& type) {
       if (in.variable) return weights_.value(in.name, type);
@@ -149,7 +149,7 @@ class ModelWriter {
       if (found == fed.end()) fail("the signature '", part.signatures[0]->key, "' has no input for '", in.name, "'");
       return found->second.tensor;
     };
-    const std::vector<Ref> values = write_graph(graph, input, scope, nodes_, lacking_);
+    const std::vector<Ref> values = write_graph(graph, input, scope, nodes_, rows, lacking_);
     if (!lacking_.empty()) return;
     for (const ServingSignature* signature : part.signatures) write_signature(*signature, graph, values, fed);
   }

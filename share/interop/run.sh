@@ -15,5 +15,8 @@ if [ -z "$python" ]; then
     cp "$here/requirements.txt" "$venv/ready"
   fi
 fi
-"$python" "$here/check_tensorflow.py" "$build/bin/bundle_tool"
-exec "$python" "$here/check_serving.py" "$build/bin/tenon"
+failed=0
+"$python" "$here/check_tensorflow.py" "$build/bin/bundle_tool" || failed=1
+TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
+"$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
+exit $failed

@@ -1,5 +1,6 @@
 // Models with weights, exported as programs export them.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "export/version_writer.h"
 #include "integration/saved_model_tool.h"
+#include "models/models.h"
 #include "step/trace.h"
 #include "tenon/exported_model.h"
 #include "tenon/layers.h"
@@ -110,6 +112,21 @@ ExportedImages images(int height, int width, ResizeKind resize, PixelRange range
   return {"image", height, width, channels, range, resize, alpha, {250, 10, 100}};
 }
 
+// One that `tenon train` knows, as it predicts.
+SmallModel of_runner(const models::BenchCase& from) {
+  SmallModel out{from.name, {}, {}};
+  for (const models::BenchFeature& f : from.features)
+    if (std::string_view(f.name) != "label")
+      out.features.push_back(feature(f.name, f.below ? DType::kI32 : DType::kF32, f.example));
+  out.function = [&from](const Features& in) {
+    Outputs outputs;
+    for (const auto& [name, tensor] : from.model(in, {}, Mode::kPredict, from.params).predictions)
+      outputs.add(name, last(tensor));
+    return outputs;
+  };
+  return out;
+}
+
 std::vector<SmallModel> small_models() {
   const FeatureSpec picture = feature("image", DType::kF32, {16, 20, 3});
   const auto of_images = [](const ExportedImages& how) {
@@ -131,13 +148,16 @@ std::vector<SmallModel> small_models() {
        {feature("f64", DType::kF64, {5}), feature("i64", DType::kI64, {5}), feature("u8", DType::kU8, {5}),
         feature("flag", DType::kBool, {5})},
        types}};
+  int number = 0;
   const ExportedImages ways[] = {images(31, 17, ResizeKind::kLegacy, PixelRange::kZeroToOne),
                                  images(31, 57, ResizeKind::kHalfPixel, PixelRange::kMinusOneToOne),
                                  images(24, 24, ResizeKind::kAntialias, PixelRange::kMinusOneToOne),
                                  images(28, 28, ResizeKind::kLegacy, PixelRange::kZeroToOne, 1),
                                  images(20, 30, ResizeKind::kHalfPixel, PixelRange::kZeroToOne, 3, Alpha::kBlend),
                                  images(20, 30, ResizeKind::kHalfPixel, PixelRange::kZeroToOne, 4, Alpha::kKeep)};
-  for (const ExportedImages& way : ways) all.push_back({cat("pixels", all.size() - 6), of_images(way), pixels, way});
+  for (const char* name : {"mlp_mnist", "mnist_cnn", "flowers180", "resnet20", "resnet18", "transformer_small"})
+    all.push_back(of_runner(*models::find_bench_case(name)));
+  for (const ExportedImages& way : ways) all.push_back({cat("pixels", ++number), of_images(way), pixels, way});
   return all;
 }
 
@@ -203,12 +223,16 @@ class ModelWriting {
   }
 
  private:
-  // Statistics and offsets, too, are numbers that show where they are taken for each other.
+  // Statistics and offsets, too, are numbers that show where they are taken for each other. Kernels keep what goes through them at
+  // its size, as initializers do: f32 is good for 1e-5 then.
   void draw(const Strategy::VariableInfo& variable) {
     Array value = random_array({DType::kF32, variable.type.shape}, std::hash<std::string>()(variable.name));
     std::vector<float> numbers = value.to<float>();
     const bool positive = variable.name.ends_with("variance") || variable.name.ends_with("gamma");
-    for (float& number : numbers) number = positive ? 0.5f + std::abs(number) : number / 3;
+    const Shape& shape = variable.type.shape;
+    const int64_t fan_in = shape.rank() < 2 ? 9 : shape.elements() / shape[-1];
+    for (float& number : numbers)
+      number = positive ? 0.5f + std::abs(number) : number / std::sqrt(static_cast<float>(fan_in));
     if (variable.type.dtype == DType::kF32) strategy_.write(variable.name, Array(numbers, variable.type.shape));
   }
 
@@ -259,12 +283,13 @@ class ModelWriting {
     check(to.commit());
   }
 
-  Array add_files(BundleWriter& to, const std::string& name, const ExportedModel& exported, int64_t batch) const {
+  // Files in turn, from batch to batch.
+  Array add_files(BundleWriter& to, const std::string& name, const ExportedModel& exported, int64_t batch) {
     std::vector<std::string> files;
     std::vector<std::byte> all;
     Type type;
     for (int64_t row = 0; row < batch; ++row) {
-      files.push_back(files_.at(static_cast<size_t>(row + batch) % files_.size()));
+      files.push_back(files_.at(next_file_++ % files_.size()));
       const Array one = exported.image_row(std::as_bytes(std::span(files.back()))).take();
       type = one.type();
       all.insert(all.end(), one.bytes().begin(), one.bytes().end());
@@ -286,6 +311,7 @@ class ModelWriting {
   const SmallModel& model_;
   std::string directory_;
   std::vector<std::string> files_;
+  size_t next_file_ = 0;
   Strategy strategy_;
   Function function_;
   VersionContents contents_;

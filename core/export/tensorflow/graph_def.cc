@@ -129,6 +129,14 @@ TensorProto string_proto(const std::vector<std::string>& values) {
   return tensor;
 }
 
+TensorProto string_scalar(std::string_view value) {
+  TensorProto tensor;
+  tensor.set_dtype(DT_STRING);
+  tensor.mutable_tensor_shape();
+  tensor.add_string_val(std::string(value));
+  return tensor;
+}
+
 std::string node_name(std::string_view text) {
   std::string name;
   for (const char c : text) {

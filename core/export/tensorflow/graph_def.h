@@ -37,6 +37,7 @@ Field function_field(std::string name, std::string_view function);
 // Elements as bytes, or one element's bytes that fill the shape. REQUIRED: as many as that.
 TensorProto tensor_proto(DType dtype, const std::vector<int64_t>& dims, std::string_view bytes);
 TensorProto string_proto(const std::vector<std::string>& values);
+TensorProto string_scalar(std::string_view value);
 
 // Without the characters that no name of a node has.
 std::string node_name(std::string_view text);

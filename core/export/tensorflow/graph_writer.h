@@ -12,9 +12,9 @@ namespace tenon::tensorflow {
 // What an input is in TensorFlow's graph.
 using InputRef = std::function<Ref(const PortableInput& input, const PortableValue& type)>;
 
-// What each value is; of results, that are needed. Names are put under `scope`. `lacking` gets a line for each node that TensorFlow
-// has no op for, whose results are empty then.
+// What each value is. Names are put under `scope`; `rows` has the features that tell the rows. `lacking` gets a line for each node
+// that TensorFlow has no op for, whose results are empty then.
 std::vector<Ref> write_graph(const PortableGraph& graph, const InputRef& input, const std::string& scope,
-                             NodeWriter& nodes, std::vector<std::string>& lacking);
+                             NodeWriter& nodes, RowNumbers& rows, std::vector<std::string>& lacking);
 
 }  // namespace tenon::tensorflow

@@ -31,6 +31,9 @@ class NodeScribe {
 
   std::string_view op() const { return op_; }  // TensorFlow's, which the table of rules has beside this rule
   NodeWriter& nodes() { return nodes_; }
+  // Of a broadcast: whether all that read it repeat it by themselves.
+  bool is_narrow() const { return narrow_; }
+  void set_narrow(bool narrow) { narrow_ = narrow; }
 
   int operands() const { return static_cast<int>(node_.operands.size()); }
   bool has(int i) const { return i >= 0 && i < operands() && node_.operands[static_cast<size_t>(i)] >= 0; }
@@ -87,6 +90,7 @@ class NodeScribe {
   const std::vector<Ref>& values_;
   NodeWriter& nodes_;
   RowNumbers& rows_;
+  bool narrow_ = false;
 };
 
 // Its results.

@@ -19,7 +19,7 @@ std::vector<Ref> broadcast_rule(NodeScribe& n) {
   for (size_t i = 0; i < places.size(); ++i) spread[static_cast<size_t>(places[i]) - ahead] = n.dims()[i];
   Ref x = n.in(0);
   if (spread != n.dims()) x = n.reshape(x, n.dtype(), spread);
-  return {n.broadcast(x, n.dtype(), shape)};
+  return {n.is_narrow() ? x : n.broadcast(x, n.dtype(), shape)};
 }
 
 std::vector<Ref> slice_rule(NodeScribe& n) {

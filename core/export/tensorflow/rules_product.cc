@@ -178,9 +178,38 @@ Ref turned(NodeScribe& n, const Ref& w, DType dtype, Dims* dims, int64_t groups)
   return n.reshape(n.transpose(n.reshape(back, dtype, apart), dtype, perm), dtype, *dims);
 }
 
+// TensorFlow's own, for what it has: two axes or one, one group, no dilation.
+bool is_plain(const Convolution& c) {
+  const op::Window& w = c.spatial.window;
+  const bool cuts =
+      std::min(*std::min_element(w.low.begin(), w.low.end()), *std::min_element(w.high.begin(), w.high.end())) < 0;
+  return c.axes() < 3 && c.groups == 1 && all_ones(w.dilation) && !cuts;
+}
+
+Ref transposed_in_plane(NodeScribe& n, Convolution c) {
+  const Spatial over{c.spatial.window, n.result().dims};  // the window goes over the result
+  Dims size = over.dims;
+  if (c.axes() == 1) size.insert(size.begin() + 1, fixed(1));
+  Fields fields = {list_field("strides", strides_field(over.window.stride))};
+  const bool same = over.is_same();
+  fields.push_back(text_field("padding", same ? "SAME" : over.any_pads() ? "EXPLICIT" : "VALID"));
+  if (!same && over.any_pads()) {
+    Ints pads(c.axes() == 1 ? 4 : 2, 0);
+    for (size_t d = 0; d < over.window.size.size(); ++d)
+      pads.insert(pads.end(), {over.window.low[d], over.window.high[d]});
+    pads.insert(pads.end(), 2, 0);
+    fields.push_back(list_field("explicit_paddings", pads));
+  }
+  c.x = with_two_axes(n, c.x, c.dtype, c.axes(), 1);
+  c.w = with_two_axes(n, c.w, c.dtype, c.axes(), 0);
+  const Ref y = n.typed("Conv2DBackpropInput", c.dtype, {n.numbers(size), c.w, c.x}, std::move(fields));
+  return with_one_axis(n, y, c.dtype, c.axes());
+}
+
 // The convolution of the result with zeros between its elements and the filter turned round.
 std::vector<Ref> conv_grad_input_rule(NodeScribe& n) {
   Convolution c = convolution_of(n);
+  if (is_plain(c)) return n.narrow(transposed_in_plane(n, c), c.dtype);
   op::Window& window = c.spatial.window;
   const Ints size = n.fixed_list("size");
   Ints interior = {0};

@@ -80,10 +80,7 @@ void Weights::finish(MetaGraphDef& meta) {
     (*meta.mutable_collection_def())["variables"].mutable_bytes_list()->add_value(variable.SerializeAsString());
   }
   Fields model = {type_field("dtype", DT_STRING), {"value", {}}};
-  TensorProto& text = *model[1].second.mutable_tensor();
-  text.set_dtype(DT_STRING);
-  text.mutable_tensor_shape();
-  text.add_string_val("model");
+  *model[1].second.mutable_tensor() = string_scalar("model");
   const Ref input = nodes_->add_named("save/filename/input", "Const", {}, std::move(model));
   const Fields scalar = {type_field("dtype", DT_STRING), shape_field("shape", {})};
   const Ref filename = nodes_->add_named("save/filename", "PlaceholderWithDefault", {input}, scalar);
