@@ -26,6 +26,8 @@ packages_of() {
       echo libopenmpi-dev openmpi-bin
       # pictures
       echo libcairo2-dev libpango1.0-dev
+      # the server: HTTP, JSON, TLS
+      echo libboost-dev libsimdjson-dev libssl-dev
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;
@@ -38,6 +40,8 @@ packages_of() {
       echo python3
       # images of an example's data
       echo libjpeg-turbo-progs
+      # who asks the server, and a certificate of its
+      echo curl openssl
       ;;
     data) echo dataset-fashion-mnist libjpeg-turbo-progs ;;
     format) echo clang-format git ;;
