@@ -47,16 +47,16 @@ void print_facts(const DeviceFacts& f) {
   std::string text;
   for (const auto& [name, fact] :
        {std::pair("kind", &f.kind), {"vendor", &f.vendor}, {"driver", &f.driver}, {"topology", &f.topology}})
-    if (!fact->empty()) text += std::string(text.empty() ? "" : ", ") + name + " " + *fact;
+    if (!fact->empty()) add_item(text, format("%s %s", name, fact->c_str()));
   if (!text.empty()) print("     %s, trace clock %s\n", text.c_str(), clock_name(f.trace_clock));
 }
 
 void print_devices_json(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
     std::string units;
-    for (const UnitInfo& u : b.units) units += (units.empty() ? "" : ", ") + unit_json(u);
+    for (const UnitInfo& u : b.units) add_item(units, unit_json(u));
     std::string beside;
-    for (const std::string& line : b.beside) beside += (beside.empty() ? "" : ", ") + json_string(line);
+    for (const std::string& line : b.beside) add_item(beside, json_string(line));
     print_line(Json("backend")
                    .add("name", b.name)
                    .add("version", b.version)
@@ -117,8 +117,7 @@ void expect_refused(const Discovery& found, const std::string& device) {
 std::string summary_of(const Discovery& found) {
   std::string out;
   for (const BackendInfo& b : found.backends)
-    if (b.status.ok())
-      out += (out.empty() ? "" : ", ") + b.name + " (" + counted(static_cast<int64_t>(b.units.size()), "unit") + ")";
+    if (b.status.ok()) add_item(out, b.name + " (" + counted(static_cast<int64_t>(b.units.size()), "unit") + ")");
   return out.empty() ? "none" : out;
 }
 
@@ -129,7 +128,8 @@ void print_processes(const Discovery& found, bool json) {
   for (int rank = 0; rank < process_count(); ++rank) {
     const std::string host = process_host(rank);
     if (json)
-      print_line(Json("process").add("rank", rank).add("host", host).add("devices", all[static_cast<size_t>(rank)]).str());
+      print_line(
+          Json("process").add("rank", rank).add("host", host).add("devices", all[static_cast<size_t>(rank)]).str());
     else
       print("process %d on %s: %s\n", rank, host.c_str(), all[static_cast<size_t>(rank)].c_str());
   }

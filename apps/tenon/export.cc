@@ -27,14 +27,13 @@ void declare_export(Flags& flags, const std::vector<std::string>& words) {
 }
 
 ExportOptions options_of(const Flags& flags, const ModelRun& model) {
-  ExportOptions out{.version = flags.integer("version"),
-                    .checkpoint = flags.text("checkpoint"),
-                    .labels = model.data().labels(),
-                    .images = model.data().exported_images(),
-                    .tensor_default = flags.text("signature") == "tensor",
-                    .tensorflow = flags.text("format") == "saved_model",
-                    .frozen = flags.boolean("frozen"),
-                    .keep = static_cast<int>(flags.integer("keep"))};
+  ExportOptions out = model.export_options();
+  out.version = flags.integer("version");
+  out.checkpoint = flags.text("checkpoint");
+  out.tensor_default = flags.text("signature") == "tensor";
+  out.tensorflow = flags.text("format") == "saved_model";
+  out.frozen = flags.boolean("frozen");
+  out.keep = static_cast<int>(flags.integer("keep"));
   if (flags.given("signature") && !out.images)
     throw UsageError{format("--signature: the model %s takes no images", model.info().name)};
   if (out.frozen && !out.tensorflow) throw UsageError{"--frozen and --format tenon exclude each other"};
@@ -45,7 +44,7 @@ ExportOptions options_of(const Flags& flags, const ModelRun& model) {
 std::string signature_text(const ServingSignature& signature) {
   const auto names = [](const std::vector<ServingValue>& values) {
     std::string out;
-    for (const ServingValue& value : values) out += (out.empty() ? "" : ", ") + value.name;
+    for (const ServingValue& value : values) add_item(out, value.name);
     return out;
   };
   return signature.key + ": " + names(signature.inputs) + " -> " + names(signature.outputs);

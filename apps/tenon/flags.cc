@@ -132,7 +132,7 @@ std::string nearest_word(std::string_view word, const std::vector<std::string>& 
 
 std::string listed(const std::vector<std::string>& words) {
   std::string out;
-  for (const std::string& w : words) out += (out.empty() ? "" : ", ") + w;
+  for (const std::string& w : words) add_item(out, w);
   return out;
 }
 

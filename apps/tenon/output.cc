@@ -65,6 +65,10 @@ Json& Json::add(std::string_view key, double value) {
   char digits[40];
   return raw(key, {digits, static_cast<size_t>(std::to_chars(digits, digits + sizeof digits, value).ptr - digits)});
 }
+void add_item(std::string& list, std::string_view item) {
+  if (!list.empty()) list += ", ";
+  list += item;
+}
 std::string json_list(const std::string& joined) { return "[" + joined + "]"; }
 
 std::string format(const char* fmt, ...) {

@@ -29,7 +29,8 @@ class Json {
  private:
   std::string text_;
 };
-std::string json_list(const std::string& joined);  // "[...]" of comma-separated objects
+void add_item(std::string& list, std::string_view item);  // behind a comma, where it is not the first
+std::string json_list(const std::string& joined);         // "[...]" of comma-separated items
 
 // What cannot be written to standard output is an error at once, unless it is only the log of what goes to files (training,
 // conversion), which goes on without: finish_output() tells of it then.

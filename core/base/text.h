@@ -55,6 +55,12 @@ std::string join(const Range& items, std::string_view separator = ", ") {
   return out;
 }
 
+// Behind a comma, where it is not the first.
+inline void append_item(std::string& list, std::string_view item) {
+  if (!list.empty()) list += ", ";
+  list += item;
+}
+
 // "a, b, c and 5 more": the first few alone, so that a message stays a line.
 template <class Range>
 std::string join_first(const Range& items, size_t most, std::string_view separator = ", ") {

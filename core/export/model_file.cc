@@ -6,7 +6,6 @@
 namespace tenon {
 namespace {
 
-
 struct PutAttr {
   exported::Attribute& to;
   const std::vector<int64_t>& each;

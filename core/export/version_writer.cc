@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "checkpoint/tensor_bundle.h"
 #include "export/saved_model.h"
+#include "export/warm_up.h"
+#include "tenon/tfrecord.h"
 
 namespace tenon {
 namespace {
@@ -100,6 +102,14 @@ Status write_tenon_part(const VersionContents& contents, const Unfinished& direc
   return {};
 }
 
+Status write_warm_up(const ModelFile& model, const std::string& path) {
+  TENON_TRY(make_directories(directory_of(path)));
+  TENON_ASSIGN(const std::vector<std::string> requests, warm_up_requests(model.signatures, model.images));
+  TENON_ASSIGN(RecordWriter writer, RecordWriter::create(path));
+  for (const std::string& request : requests) TENON_TRY(writer.write(request));
+  return writer.close();
+}
+
 Status write_files(const VersionContents& contents, const ExportOptions& options, const Unfinished& directory) {
   std::vector<std::string> files;
   if (options.tensorflow) {
@@ -109,8 +119,11 @@ Status write_files(const VersionContents& contents, const ExportOptions& options
     TENON_ASSIGN(const std::string bytes, saved_model(tensorflow));
     files.emplace_back("saved_model.pb");
     TENON_TRY(atomic_write(directory.file(files.back()), bytes));
+    files.emplace_back(kWarmUpRequests);
+    TENON_TRY(write_warm_up(model, directory.file(files.back())));
   }
   if (!options.frozen) TENON_TRY(write_tenon_part(contents, directory, files));
+  if (options.frozen) TENON_TRY(sync_directory(directory.file("assets.extra")));
   return sync_directory(directory.path());
 }
 

@@ -13,7 +13,7 @@ constexpr std::string_view kAdapt = "normalization: adapt()";
 
 std::string names_of_features(const Dataset& data) {
   std::string all;
-  for (const FeatureSpec& spec : data.specs()) all += cat(all.empty() ? "" : ", ", spec.name);
+  for (const FeatureSpec& spec : data.specs()) append_item(all, spec.name);
   return all;
 }
 
@@ -54,7 +54,8 @@ void Normalization::adapt(const Dataset& data, std::string_view feature) {
   const auto pipeline = InputPipeline::create(data, *pool, {slot}).take();
   DataMoments moments(options_->axis, std::string(kAdapt));
   if (data.options().repeat && data.size() < 0) fail(kAdapt, ": the data repeat for ever");
-  for (int64_t left = data.size() < 0 ? std::numeric_limits<int64_t>::max() : data.size(); left > 0;) {  // data that repeat do not end
+  for (int64_t left = data.size() < 0 ? std::numeric_limits<int64_t>::max() : data.size();
+       left > 0;) {  // data that repeat do not end
     const Batch rows = pipeline->next().take();
     if (rows.end()) break;
     const Array values = first_rows(spec, slot.features[at], std::min(left, rows.rows));

@@ -96,7 +96,7 @@ std::string hparams_start_value(const Params& values, const std::string& trial_i
     wire::put_bytes(entry, 1, name);
     wire::put_bytes(entry, 2, proto_value(value));
     wire::put_bytes(info, kHParams, entry);
-    append(all, cat(all.empty() ? "" : ", ", name, "=", text_of(value)));
+    append_item(all, cat(name, "=", text_of(value)));
   }
   wire::put_bytes(info, kGroupName, trial_id.empty() ? all : trial_id);
   put_double(info, kStartTime, now_in_seconds());

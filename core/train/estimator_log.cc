@@ -68,7 +68,7 @@ std::string saving(const EvalResult& result) {
   const auto step = static_cast<int64_t>(result.at("global_step"));
   std::string values;
   for (const auto& [name, value] : result)
-    append(values, cat(values.empty() ? "" : ", ", name, " = ", name == "global_step" ? cat(step) : number(value)));
+    append_item(values, cat(name, " = ", name == "global_step" ? cat(step) : number(value)));
   return cat("Saving dict for global step ", step, ": ", values);
 }
 

@@ -46,7 +46,7 @@ const std::vector<Rule>& rules() {
       {"core/layer", {"public", "core/base", "core/graph", "core/op"}},
       {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff"}},
       {"core/export",
-       {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/step"}},
+       {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/step", "sdk/op"}},
       {"core/train",
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/checkpoint",
         "core/callback", "core/exchange", "core/step", "core/export", "core/layer", "core/optimizer", "sdk/op"}},

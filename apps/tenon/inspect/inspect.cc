@@ -76,8 +76,7 @@ int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
     total += n;
     if (v.trainable) trainable += n;
     if (flags.boolean("json"))
-      json += (json.empty() ? "" : ", ") +
-              Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str();
+      add_item(json, Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str());
     else
       print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
             v.trainable ? "" : "  not trained");

@@ -94,7 +94,7 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
   for (const CheckpointTensor& t : checkpoint.tensors()) {
     bytes += t.bytes;
     if (json)
-      list += (list.empty() ? "" : ", ") + Json().add("name", t.name).add("type", t.text).add("bytes", t.bytes).str();
+      add_item(list, Json().add("name", t.name).add("type", t.text).add("bytes", t.bytes).str());
     else
       print("%-52s %s\n", t.name.c_str(), t.text.c_str());
   }

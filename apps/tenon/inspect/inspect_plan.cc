@@ -107,7 +107,7 @@ void print_text_of(const StepPlan& plan, const PlanTitle& title) {
 template <class T, class F>
 std::string list_of(const std::vector<T>& items, F json) {
   std::string out;
-  for (const T& item : items) out += (out.empty() ? "" : ", ") + json(item);
+  for (const T& item : items) add_item(out, json(item));
   return json_list(out);
 }
 

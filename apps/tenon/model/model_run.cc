@@ -128,6 +128,10 @@ Params::Value ModelRun::value_of(const Flags::Flag& flag) const {
   return flag.value;
 }
 
+ExportOptions ModelRun::export_options() const {
+  return {.labels = data_->labels(), .images = data_->exported_images()};
+}
+
 ModelRecord ModelRun::record() const {
   ModelRecord out{{}, info_->name, {}, data_->numbers(), data_->labels(), data_->vocabulary(), data_->words()};
   for (const models::ModelFlag& f : info_->flags) out.flags[f.name] = params_.all().at(f.name);

@@ -52,6 +52,7 @@ class ModelRun {
   // Random examples: shapes without data, for benchmarks and for looking at a model.
   Dataset synthetic(int64_t batch_size, bool training) const;
 
+  ExportOptions export_options() const;  // of what this model is exported with: class names, how files of images are read
   Estimator estimator(const RunConfig& config,
                       std::optional<WarmStartSettings> warm_start = {}) const;  // which tells nothing
   RunConfig run_config() const;

@@ -22,34 +22,34 @@ bool says_batch(const Flags& flags) {
 std::string exchanges_json(const ScalingRow& row) {
   std::string rows;
   for (const ScalingExchange& e : row.exchanges)
-    rows += (rows.empty() ? "" : ", ") + Json()
-                                             .add("what", e.what)
-                                             .add("way", e.way)
-                                             .add("arrays", e.arrays)
-                                             .add("bytes", e.bytes)
-                                             .add("sent_bytes", e.sent_bytes)
-                                             .add("predicted_ms", e.ms)
-                                             .str();
+    add_item(rows, Json()
+                       .add("what", e.what)
+                       .add("way", e.way)
+                       .add("arrays", e.arrays)
+                       .add("bytes", e.bytes)
+                       .add("sent_bytes", e.sent_bytes)
+                       .add("predicted_ms", e.ms)
+                       .str());
   return json_list(rows);
 }
 
 void print_json(const std::string& model, const std::vector<ScalingRow>& rows) {
   std::string list;
   for (const ScalingRow& row : rows)
-    list += (list.empty() ? "" : ", ") + Json()
-                                             .add("processes", row.processes)
-                                             .add("hosts", row.hosts)
-                                             .add("batch_size", row.batch_size)
-                                             .add("compute_ms", row.compute_ms)
-                                             .add("exchange_ms", row.exchange_ms)
-                                             .add("hidden_ms", row.hidden_ms)
-                                             .add("input_ms", row.input_ms)
-                                             .add("predicted_ms", row.step_ms)
-                                             .add("examples_per_second", row.examples_per_s())
-                                             .add("efficiency", row.efficiency)
-                                             .add("input_needed_per_host", row.input_needed_per_s())
-                                             .raw("exchanges", exchanges_json(row))
-                                             .str();
+    add_item(list, Json()
+                       .add("processes", row.processes)
+                       .add("hosts", row.hosts)
+                       .add("batch_size", row.batch_size)
+                       .add("compute_ms", row.compute_ms)
+                       .add("exchange_ms", row.exchange_ms)
+                       .add("hidden_ms", row.hidden_ms)
+                       .add("input_ms", row.input_ms)
+                       .add("predicted_ms", row.step_ms)
+                       .add("examples_per_second", row.examples_per_s())
+                       .add("efficiency", row.efficiency)
+                       .add("input_needed_per_host", row.input_needed_per_s())
+                       .raw("exchanges", exchanges_json(row))
+                       .str());
   print_line(Json("result").add("model", model).raw("scaling", json_list(list)).str());
 }
 

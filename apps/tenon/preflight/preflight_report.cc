@@ -116,7 +116,7 @@ void print_run(const PredictedStep& s, const PlannedRun& run) {
 
 std::string inputs_text(const Preflight& p) {
   std::string out;
-  for (const Preflight::Input& input : p.inputs) out += (out.empty() ? "" : ", ") + input.name + " " + input.type;
+  for (const Preflight::Input& input : p.inputs) add_item(out, input.name + " " + input.type);
   return out;
 }
 
@@ -140,21 +140,21 @@ void print_bounded(const Preflight& fixed, const Preflight& p) {
 std::string inputs_json(const Preflight& p) {
   std::string rows;
   for (const Preflight::Input& input : p.inputs)
-    rows += (rows.empty() ? "" : ", ") + Json().add("name", input.name).add("type", input.type).str();
+    add_item(rows, Json().add("name", input.name).add("type", input.type).str());
   return json_list(rows);
 }
 
 std::string memory_json(const PlannedMemory& m) {
   std::string rows;
   for (const PlannedAllocation& a : m.allocations)
-    rows += (rows.empty() ? "" : ", ") + Json()
-                                             .add("node", a.name)
-                                             .add("op", a.op)
-                                             .add("type", a.type)
-                                             .add("bytes", a.bytes)
-                                             .add("unpadded_bytes", a.dense_bytes)
-                                             .add("offset", a.offset)
-                                             .str();
+    add_item(rows, Json()
+                       .add("node", a.name)
+                       .add("op", a.op)
+                       .add("type", a.type)
+                       .add("bytes", a.bytes)
+                       .add("unpadded_bytes", a.dense_bytes)
+                       .add("offset", a.offset)
+                       .str());
   return Json()
       .add("capacity_bytes", m.capacity)
       .add("peak_bytes", m.peak)
@@ -170,19 +170,19 @@ std::string memory_json(const PlannedMemory& m) {
 std::string kernels_json(const PredictedStep& s) {
   std::string rows;
   for (const PredictedKernel& k : s.kernels)
-    rows += (rows.empty() ? "" : ", ") + Json()
-                                             .add("node", k.name)
-                                             .add("op", k.op)
-                                             .add("nodes", k.nodes)
-                                             .add("category", k.category)
-                                             .add("bound", k.bound)
-                                             .add("start_ms", k.start_ms)
-                                             .add("ms", k.ms)
-                                             .add("flops", k.flops)
-                                             .add("padded_flops", k.padded_flops)
-                                             .add("bytes", k.bytes)
-                                             .add("padded_bytes", k.padded_bytes)
-                                             .str();
+    add_item(rows, Json()
+                       .add("node", k.name)
+                       .add("op", k.op)
+                       .add("nodes", k.nodes)
+                       .add("category", k.category)
+                       .add("bound", k.bound)
+                       .add("start_ms", k.start_ms)
+                       .add("ms", k.ms)
+                       .add("flops", k.flops)
+                       .add("padded_flops", k.padded_flops)
+                       .add("bytes", k.bytes)
+                       .add("padded_bytes", k.padded_bytes)
+                       .str());
   return json_list(rows);
 }
 
@@ -191,15 +191,14 @@ std::string padding_json(const PredictedStep& s) {
   for (const PaddedLayer& l : s.padded_layers) {
     std::string sizes;
     for (const PaddedSize& z : l.sizes)
-      sizes +=
-          (sizes.empty() ? "" : ", ") + Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
-    rows += (rows.empty() ? "" : ", ") + Json()
-                                             .add("layer", l.name)
-                                             .add("type", l.type)
-                                             .raw("sizes", json_list(sizes))
-                                             .add("memory_padding", l.memory_padding())
-                                             .add("matrix_padding", l.matrix_padding())
-                                             .str();
+      add_item(sizes, Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str());
+    add_item(rows, Json()
+                       .add("layer", l.name)
+                       .add("type", l.type)
+                       .raw("sizes", json_list(sizes))
+                       .add("memory_padding", l.memory_padding())
+                       .add("matrix_padding", l.matrix_padding())
+                       .str());
   }
   return json_list(rows);
 }
@@ -233,7 +232,7 @@ std::string bounded_json(const Preflight& p) {
 
 std::string advice_json(const std::string& text) {
   std::string out;
-  for (const std::string& line : lines(text)) out += (out.empty() ? "" : ", ") + json_string(line);
+  for (const std::string& line : lines(text)) add_item(out, json_string(line));
   return json_list(out);
 }
 

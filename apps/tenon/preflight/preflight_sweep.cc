@@ -94,7 +94,7 @@ void print_json(const std::vector<Preflight>& rows, const Sweep& sweep, const st
     json.add("machine", accepted->step.machine)
         .add("software", accepted->step.software)
         .add("validated", accepted->step.validated);
-  for (const Preflight& p : rows) list += (list.empty() ? "" : ", ") + row_json(p, sweep);
+  for (const Preflight& p : rows) add_item(list, row_json(p, sweep));
   print_line(json.raw("sweep", json_list(list)).str());
 }
 

@@ -18,7 +18,7 @@ std::string size_text(std::pair<int, int> size) { return format("%dx%d", size.fi
 
 std::string images_text(const ImageSizes& images) {
   std::string out;
-  for (const auto& [name, count] : images.formats) out += (out.empty() ? "" : ", ") + with_commas(count) + " " + name;
+  for (const auto& [name, count] : images.formats) add_item(out, with_commas(count) + " " + name);
   out += ", " + size_text(images.least);
   return images.least == images.most ? out : out + " to " + size_text(images.most);
 }
@@ -89,7 +89,7 @@ void print_set_json(const DataSet& set, const SetSurvey& s) {
   out.add("name", set.name).add("kind", set_kind_name(set.kind)).add("files", std::ssize(set.files));
   out.add("examples", s.examples).add("bytes", s.bytes).add("damaged", std::ssize(s.damaged));
   std::string classes, damaged, columns, formats;
-  const auto join = [](std::string* list, const std::string& item) { *list += (list->empty() ? "" : ", ") + item; };
+  const auto join = [](std::string* list, const std::string& item) { add_item(*list, item); };
   for (const auto& [label, count] : s.classes)
     join(&classes, Json().add("label", label).add("name", class_name(set, label)).add("examples", count).str());
   for (const std::string& line : s.damaged) join(&damaged, Json().add("message", line).str());
@@ -150,11 +150,11 @@ void print_bench_json(const DataSet& set, const SetBench& bench) {
   std::string parts;
   for (const SetBench::Part& part : bench.parts) all += part.core_ms;
   for (const SetBench::Part& part : bench.parts)
-    parts += (parts.empty() ? "" : ", ") + Json()
-                                               .add("part", part.name)
-                                               .add("core_ms", part.core_ms)
-                                               .add("share", all > 0 ? part.core_ms / all : 0.0)
-                                               .str();
+    add_item(parts, Json()
+                        .add("part", part.name)
+                        .add("core_ms", part.core_ms)
+                        .add("share", all > 0 ? part.core_ms / all : 0.0)
+                        .str());
   print_line(Json("bench")
                  .add("name", set.name)
                  .add("kind", set_kind_name(set.kind))

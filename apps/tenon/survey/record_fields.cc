@@ -62,13 +62,13 @@ void RecordFields::print() const {
 std::string RecordFields::json() const {
   std::string fields;
   for (const auto& [name, f] : fields_)
-    fields += (fields.empty() ? "" : ", ") + Json()
-                                                 .add("name", name)
-                                                 .add("kind", kind_name(f.kind))
-                                                 .add("records", f.records)
-                                                 .add("least", static_cast<int64_t>(f.least))
-                                                 .add("most", static_cast<int64_t>(f.most))
-                                                 .str();
+    add_item(fields, Json()
+                         .add("name", name)
+                         .add("kind", kind_name(f.kind))
+                         .add("records", f.records)
+                         .add("least", static_cast<int64_t>(f.least))
+                         .add("most", static_cast<int64_t>(f.most))
+                         .str());
   return json_list(fields);
 }
 

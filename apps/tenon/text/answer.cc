@@ -166,8 +166,7 @@ class Reader {
 
 std::string json_of(const Asked& asked, bool may_be_empty) {
   std::string list;
-  for (const Found& f : asked.found)
-    list += (list.empty() ? "" : ", ") + Json().add("text", f.text).add("score", f.score).str();
+  for (const Found& f : asked.found) add_item(list, Json().add("text", f.text).add("score", f.score).str());
   return Json("answer")
       .add("id", asked.question.id)
       .add("answer", asked.answer(may_be_empty))

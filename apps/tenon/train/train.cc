@@ -5,8 +5,8 @@
 
 #include "model/model_run.h"
 #include "process.h"
-#include "train/progress.h"
 #include "tenon/processes.h"
+#include "train/progress.h"
 #include "train/train_profile.h"
 #include "train/train_summaries.h"
 
@@ -42,8 +42,29 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("skip_mismatch", false, "with --warm_start_from: weights that have another shape there begin anew");
   flags.number("keep_checkpoint_every_n_hours", 10000, "hours after which one more is kept for good; 0: none", 0, 1e9);
   flags.boolean("async_checkpoints", false, "write checkpoints while training goes on");
+  flags.text("export", "none",
+             "write MODEL_DIR/export/NAME/VERSION for what serves it: latest after each evaluation, final after the "
+             "last one (as exporter), best after one with the smallest loss so far (as best_exporter)",
+             {"none", "latest", "final", "best"});
+  flags.integer("exports_to_keep", 5, "newest versions of --export latest and best; 0: all", 0, 1 << 30);
   add_summary_flags(flags);
   add_profile_flags(flags);
+}
+
+// What --export asks for.
+std::vector<Exporter> exporters_of(const Flags& flags, const ModelRun& model) {
+  const std::string& which = flags.text("export");
+  if (flags.given("exports_to_keep") && which != "latest" && which != "best")
+    throw UsageError{"--exports_to_keep needs --export latest or best"};
+  if (which == "none") return {};
+  if (flags.text("model_dir").empty()) throw UsageError{"--export needs --model_dir"};
+  if (!flags.boolean("evaluate"))
+    throw UsageError{"--export and --noevaluate exclude each other: it follows evaluations"};
+  const ExporterOptions options{.how = model.export_options(),
+                                .exports_to_keep = static_cast<int>(flags.integer("exports_to_keep"))};
+  return {which == "latest"  ? LatestExporter(options)
+          : which == "final" ? FinalExporter(options)
+                             : BestExporter(options)};
 }
 
 std::map<std::string, std::string> renames_of(const std::string& text) {
@@ -120,6 +141,7 @@ class Training {
         steps_(flags.integer("train_steps")),
         batch_(model_.train_batch()),
         measure_(model_.data().measure(flags, model_.params())),
+        exporters_(exporters_of(flags, model_)),
         estimator_(model_.estimator(config_of(flags, model_), warm_start_of(flags))),
         progress_(flags.boolean("json"), model_.quiet() ? LogPace(0) : pace_of(flags), steps_,
                   model_.quiet() || model_.estimator_log()) {}
@@ -200,12 +222,14 @@ class Training {
   }
 
   void train_and_test(const TrainInput& train, const Dataset& eval) {
+    EvalSpec spec = model_.eval_spec(eval);
+    spec.exporters = exporters_;
     result_ = train_and_evaluate(estimator_,
                                  {.input = train,
                                   .max_steps = steps_,
                                   .steps_between_evals = flags_.integer("steps_between_evals"),
                                   .hooks = hooks_},
-                                 model_.eval_spec(eval))
+                                 spec)
                   .take();
   }
 
@@ -275,6 +299,7 @@ class Training {
   int64_t steps_, batch_;
   ModelData::Measure measure_;
   std::vector<std::pair<std::string, double>> measured_;  // at the last evaluation
+  std::vector<Exporter> exporters_;
   Estimator estimator_;
   Progress progress_;
   std::optional<TrainProfile> profile_;

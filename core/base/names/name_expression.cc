@@ -65,7 +65,7 @@ Result<NameExpression> NameExpression::make(std::string_view text) {
   NameExpression out;
   out.text_ = text;
   try {
-    out.compiled_ = std::make_shared<const Compiled>(std::regex(out.text_, kFlags));
+    out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(out.text_, kFlags)});
   } catch (const std::regex_error& error) {
     return invalid(quoted, " is no regular expression: ", error.what());
   }

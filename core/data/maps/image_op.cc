@@ -42,14 +42,14 @@ std::string step_text(const std::string& name, const std::vector<double>& option
   char number[32];
   for (const double option : options) {
     std::snprintf(number, sizeof number, "%.17g", option);
-    out += (out.empty() ? "" : ", ") + std::string(number);
+    append_item(out, number);
   }
   return cat(name, "(", out, ")");
 }
 
 std::string ImageOp::name() const {
   std::string out = encoded_ ? encoded_->feature : "";
-  for (const auto& step : steps_) out += (out.empty() ? "" : ", ") + step_text(step->name(), step->options());
+  for (const auto& step : steps_) append_item(out, step_text(step->name(), step->options()));
   return out;
 }
 
@@ -136,7 +136,8 @@ ElementMap image_map_of(std::shared_ptr<const ImageStep> step) {
 
 void crop_to_proportions(ImagePass& pass, int height, int width) {
   const int64_t h = pass.height(), w = pass.width();
-  const int64_t rows = std::clamp<int64_t>(w * height / width, 1, h), columns = std::clamp<int64_t>(h * width / height, 1, w);
+  const int64_t rows = std::clamp<int64_t>(w * height / width, 1, h),
+                columns = std::clamp<int64_t>(h * width / height, 1, w);
   check(pass.crop(static_cast<int>((h - rows) / 2), static_cast<int>((w - columns) / 2), static_cast<int>(rows),
                   static_cast<int>(columns)));
 }

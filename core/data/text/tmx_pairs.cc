@@ -89,8 +89,7 @@ class TmxPairs : public PairReader {
       const auto is_wanted = [&](const std::string& tag) { return is_language(tag, wanted); };
       if (languages_.empty() || std::any_of(languages_.begin(), languages_.end(), is_wanted)) continue;
       std::string all;
-      for (const std::string& tag : languages_)
-        all += cat(all.empty() ? "" : ", ", tag.empty() ? "none" : abbreviated(tag));
+      for (const std::string& tag : languages_) append_item(all, tag.empty() ? "none" : abbreviated(tag));
       return invalid(file_.path(), ": expected texts of language '", wanted, "', found those of ", all);
     }
     return {};

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "tenon/callback.h"
-#include "tenon/export.h"
+#include "tenon/exporters.h"
 #include "tenon/export_output.h"
 #include "tenon/features.h"
 #include "tenon/layers.h"
@@ -276,6 +276,7 @@ class Estimator {
   class Inference;
   class InferenceRun;
   class Divergence;
+  class Exports;
   Result<TrainResult> train(const TrainOptions& options, Run& run);
   Result<TrainResult> train_on_device(const TrainOptions& options, Run& run);
   Status save_changes();
@@ -301,6 +302,7 @@ struct EvalSpec {
   bool drop_remainder = false;
   std::string name = {};
   Callbacks hooks = {};
+  std::vector<Exporter> exporters = {};
 };
 
 struct TrainAndEvaluateResult {

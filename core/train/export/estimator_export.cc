@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <map>
 
-#include "export/version_writer.h"
-#include "train/estimator_impl.h"
 #include "train/export/export_outputs.h"
+#include "train/export/exports.h"
 
 namespace tenon {
 namespace {
@@ -104,27 +103,37 @@ std::vector<FeatureSpec> batch_first(std::vector<FeatureSpec> specs) {
 
 }  // namespace
 
-Result<std::string> Estimator::export_saved_model(const std::string& export_dir_base, const Dataset& input,
-                                                  const ExportOptions& options) {
-  Impl& m = *impl_;
-  const Impl::Listening listening(m);
-  const std::vector<FeatureSpec> specs = batch_first(input.specs());
+Result<VersionContents> export_contents(const ModelFn& model, const Params& params, std::vector<FeatureSpec> specs,
+                                        const ExportOptions& options) {
+  specs = batch_first(std::move(specs));
   if (options.images) TENON_TRY(check_images(*options.images, specs));
-  VersionContents contents{{}, options.labels, {}};
+  VersionContents out{{}, options.labels, {}};
   std::vector<ExportSignature> signatures;
-  TENON_ASSIGN(contents.model.graph, portable([&](int64_t rows) -> Result<Trace> {
-                 TENON_ASSIGN(ExportTrace traced, trace_exports(m.model, m.params, specs, rows));
+  TENON_ASSIGN(out.model.graph, portable([&](int64_t rows) -> Result<Trace> {
+                 TENON_ASSIGN(ExportTrace traced, trace_exports(model, params, specs, rows));
                  signatures = std::move(traced.signatures);
                  return std::move(traced.trace);
                }));
-  const ResultNames names(contents.model.graph);
-  TENON_ASSIGN(contents.model.signatures, serving_signatures(signatures, names, options));
-  contents.model.images = options.images;
-  TENON_TRY(m.open());
-  TENON_ASSIGN(const ExportTrace traced, trace_exports(m.model, m.params, specs, 1));
+  const ResultNames names(out.model.graph);
+  TENON_ASSIGN(out.model.signatures, serving_signatures(signatures, names, options));
+  out.model.images = options.images;
+  return out;
+}
+
+Result<std::string> Estimator::Exports::write(Impl& m, const std::vector<FeatureSpec>& specs, const std::string& base,
+                                              const ExportOptions& options) {
+  TENON_ASSIGN(VersionContents contents, export_contents(m.model, m.params, specs, options));
+  TENON_ASSIGN(const ExportTrace traced, trace_exports(m.model, m.params, batch_first(specs), 1));
   TENON_ASSIGN(const InferenceStates at, m.provide(*traced.trace.graph, options.checkpoint));
   contents.variable = [&](const std::string& name) { return at.states->read(name); };
-  return write_version(export_dir_base, contents, options);
+  return write_version(base, contents, options);
+}
+
+Result<std::string> Estimator::export_saved_model(const std::string& export_dir_base, const Dataset& input,
+                                                  const ExportOptions& options) {
+  const Impl::Listening listening(*impl_);
+  TENON_TRY(impl_->open());
+  return Exports::write(*impl_, input.specs(), export_dir_base, options);
 }
 
 }  // namespace tenon

@@ -9,7 +9,6 @@
 namespace tenon {
 namespace {
 
-
 void expect_set(const char* kind, const std::string& name, Tensor tensor) {
   if (!tensor) fail(kind, ": '", name, "' was never set");
   if (tensor.rank() == 0) fail(kind, ": '", name, "' is a scalar, expected a row an example");
@@ -89,7 +88,8 @@ ExportOutputs export_outputs(const EstimatorSpec& spec) {
   }
   if (std::find(keys.begin(), keys.end(), kDefaultSignature) != keys.end()) return out;
   if (out.size() > 1)
-    fail("export_outputs: of several, ", join(keys), ", one has to be named '", kDefaultSignature, "': which is the default");
+    fail("export_outputs: of several, ", join(keys), ", one has to be named '", kDefaultSignature,
+         "': which is the default");
   out.emplace_back(kDefaultSignature, out[0].second);
   return out;
 }

@@ -1,0 +1,84 @@
+// Activations, by TensorFlow's op where it has one, else by the formulas of core/op/network/activation.cc.
+#include "export/tensorflow/node_rules.h"
+
+namespace tenon::tensorflow {
+namespace {
+
+constexpr double kRootTwoOverPi = 0.79788456080286535588;
+constexpr double kGeluCubic = 0.044715;
+
+// Writes formulas of one dtype.
+class Formula {
+ public:
+  Formula(NodeScribe& n, DType dtype) : n_(n), dtype_(dtype) {}
+  Ref number(double value) { return n_.scalar(dtype_, value); }
+  Ref of(std::string_view op, const Ref& x) { return n_.typed(op, dtype_, {x}); }
+  Ref mul(const Ref& a, const Ref& b) { return n_.typed("Mul", dtype_, {a, b}); }
+  Ref mul(double a, const Ref& b) { return mul(number(a), b); }
+  Ref add(const Ref& a, const Ref& b) { return n_.typed("AddV2", dtype_, {a, b}); }
+  Ref add(double a, const Ref& b) { return add(number(a), b); }
+
+  Ref gelu(const Ref& x) { return mul(x, mul(0.5, add(1, of("Erf", mul(0.70710678118654752440, x))))); }
+  Ref gelu_tanh(const Ref& x) {
+    const Ref inner = mul(2 * kRootTwoOverPi, add(x, mul(kGeluCubic, mul(x, mul(x, x)))));
+    return mul(x, of("Sigmoid", inner));
+  }
+  Ref hard_sigmoid(const Ref& x) { return mul(1.0 / 6, of("Relu6", add(3, x))); }
+  Ref elu(const Ref& x, double alpha) {
+    if (alpha == 1) return of("Elu", x);
+    const Ref below = mul(alpha, of("Expm1", n_.typed("Minimum", dtype_, {x, number(0)})));
+    return n_.typed("SelectV2", dtype_, {n_.typed("Greater", dtype_, {x, number(0)}), x, below});
+  }
+  Ref leaky(const Ref& x, double alpha) { return n_.typed("LeakyRelu", dtype_, {x}, {real_field("alpha", alpha)}); }
+
+ private:
+  NodeScribe& n_;
+  DType dtype_;
+};
+
+}  // namespace
+
+Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double alpha) {
+  Formula f(n, dtype);
+  switch (act) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return f.of("Relu", x);
+    case Activation::kRelu6:
+      return f.of("Relu6", x);
+    case Activation::kLeakyRelu:
+      return f.leaky(x, alpha);
+    case Activation::kElu:
+      return f.elu(x, alpha);
+    case Activation::kSelu:
+      return f.of("Selu", x);
+    case Activation::kSigmoid:
+      return f.of("Sigmoid", x);
+    case Activation::kTanh:
+      return f.of("Tanh", x);
+    case Activation::kSoftplus:
+      return f.of("Softplus", x);
+    case Activation::kGelu:
+      return f.gelu(x);
+    case Activation::kGeluTanh:
+      return f.gelu_tanh(x);
+    case Activation::kSilu:
+      return f.mul(x, f.of("Sigmoid", x));
+    case Activation::kMish:
+      return f.mul(x, f.of("Tanh", f.of("Softplus", x)));
+    case Activation::kHardSigmoid:
+      return f.hard_sigmoid(x);
+    case Activation::kHardSwish:
+      return f.mul(x, f.hard_sigmoid(x));
+  }
+  throw Lacking{"has an activation that is not known"};
+}
+
+std::vector<Ref> epilogue(NodeScribe& n, Ref z, DType dtype, int bias, int residual) {
+  if (n.has(bias)) z = n.typed("BiasAdd", dtype, {z, n.cast(n.in(bias), n.dtype(bias), dtype)});
+  if (n.has(residual)) z = n.typed("AddV2", dtype, {z, n.cast(n.in(residual), n.dtype(residual), dtype)});
+  return n.narrow(activated(n, z, dtype, static_cast<Activation>(n.choice("act")), n.real("alpha")), dtype);
+}
+
+}  // namespace tenon::tensorflow

@@ -1,0 +1,109 @@
+// Exporters of train_and_evaluate: when they export, what stays, and that a model which cannot be exported is known before training.
+#include <filesystem>
+#include <fstream>
+
+#include "export/version_writer.h"
+#include "tenon/exported_model.h"
+#include "tenon/exporters.h"
+#include "unit/train/estimator_testing.h"
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+
+ExporterOptions of_tenon(ExporterOptions more = {}) {
+  more.how.tensorflow = false;
+  return more;
+}
+
+// Steps to `max_steps` with an evaluation after each second one.
+Status trained(const std::string& model_dir, int64_t max_steps, std::vector<Exporter> exporters,
+               ModelFn model = small_model, int64_t* steps = nullptr) {
+  Estimator estimator(std::move(model), cpu(model_dir));
+  estimator.set_events({});
+  const auto result = train_and_evaluate(
+      estimator, {.input = examples(8, training_input(4)), .max_steps = max_steps, .steps_between_evals = 2},
+      {.input = examples(8, evaluation_input(4)), .exporters = std::move(exporters)});
+  if (steps) *steps = estimator.global_step().take();
+  return result.status();
+}
+
+size_t versions(const std::string& directory) { return versions_in(directory).take().size(); }
+
+TEST(Exporters, ExportWhenTheirNamesSay) {
+  const TemporaryDirectory dir;
+  check(trained(dir.path(), 8, {LatestExporter(of_tenon({.exports_to_keep = 3})), FinalExporter(of_tenon())}));
+  EXPECT_EQ(versions(dir / "export/latest"), 3u);
+  EXPECT_EQ(versions(dir / "export/exporter"), 1u);
+  check(trained(dir.path(), 10, {FinalExporter(of_tenon())}));
+  EXPECT_EQ(versions(dir / "export/exporter"), 2u);
+}
+
+TEST(Exporters, ExportWhatWasEvaluated) {
+  const TemporaryDirectory dir;
+  Estimator estimator(small_model, cpu(dir.path()));
+  estimator.set_events({});
+  check(train_and_evaluate(
+            estimator, {.input = examples(8, training_input(4)), .max_steps = 4},
+            {.input = examples(8, evaluation_input(4)), .exporters = {FinalExporter(of_tenon({.name = "mine"}))}})
+            .status());
+  std::vector<float> expected;
+  check(estimator.predict(examples(3, evaluation_input(3)), [&](int64_t, const auto& values) {
+    const auto p = values.at("probabilities");
+    expected.insert(expected.end(), p.begin(), p.end());
+    return Status();
+  }));
+  const int64_t version = versions_in(dir / "export/mine").take().at(0);
+  const ExportedModel model = ExportedModel::open(dir / "export/mine/" + std::to_string(version)).take();
+  Strategy strategy("cpu");
+  check(model.load(strategy));
+  std::vector<float> x;
+  for (int64_t e = 0; e < 3; ++e)
+    for (int64_t i = 0; i < kInputs; ++i) x.push_back(input_value(e, i));
+  const Results found = model.function(strategy)({{"x", Array(x, Shape{3, kInputs})}});
+  EXPECT_EQ(found["probabilities"].to<float>(), expected);
+}
+
+TEST(Exporters, KeepTheBestOfAllRuns) {
+  const TemporaryDirectory dir;
+  const auto more_steps = [](const auto& best, const auto& current) {
+    return current.at("global_step") > best.at("global_step") + 3;
+  };
+  // After steps 2, 4, 6, 8, 10: better are 2, 6 and 10.
+  check(trained(dir.path(), 8, {BestExporter(of_tenon({.compare = more_steps}))}));
+  EXPECT_EQ(versions(dir / "export/best_exporter"), 2u);
+  check(trained(dir.path(), 10, {BestExporter(of_tenon({.compare = more_steps}))}));
+  EXPECT_EQ(versions(dir / "export/best_exporter"), 3u);
+  EXPECT_NE(dir.read("export/best_exporter/best.json").find("\"global_step\": 10"), std::string::npos);
+}
+
+TEST(Exporters, SayWhatIsWrongBeforeTheFirstStep) {
+  const TemporaryDirectory dir;
+  int64_t steps = 0;
+  const auto drawing = [](const Features& features, const Tensor& labels, Mode mode, const Params&) {
+    const Tensor x = features["x"];
+    return classify(dense(x * (1.0 / static_cast<double>(x.dim(0))), {.units = kClasses}), labels, mode, SGD(0.1));
+  };
+  EXPECT_MESSAGE(trained(dir.path(), 4, {LatestExporter(of_tenon())}, drawing, &steps),
+                 "depends on the number of rows");
+  EXPECT_EQ(steps, 0);
+  EXPECT_EQ(trained(dir.path(), 4, {LatestExporter(of_tenon()), BestExporter(of_tenon({.name = "latest"}))}).message(),
+            "there are two exporters 'latest'");
+  EXPECT_EQ(trained(dir.path(), 4, {LatestExporter(of_tenon({.name = "a/b"}))}).message(),
+            "an exporter's name is 'a/b'");
+  EXPECT_EQ(trained("", 4, {LatestExporter(of_tenon())}).message(), "the exporter 'latest' needs RunConfig.model_dir");
+  EXPECT_EQ(trained(dir.path(), 4, {LatestExporter(of_tenon({.exports_to_keep = -1}))}).message(),
+            "the exporter 'latest' keeps -1 exports, expected 0 or more");
+}
+
+TEST(Exporters, DoNotTrustADamagedRecord) {
+  const TemporaryDirectory dir;
+  check(trained(dir.path(), 2, {BestExporter(of_tenon())}));
+  dir.write("export/best_exporter/best.json", "{\"loss\": \"small\"}");
+  EXPECT_MESSAGE(trained(dir.path(), 4, {BestExporter(of_tenon())}), "best.json: 'loss' is no number");
+  EXPECT_EQ(versions(dir / "export/best_exporter"), 1u);
+}
+
+}  // namespace
+}  // namespace tenon
