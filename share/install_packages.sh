@@ -26,8 +26,8 @@ packages_of() {
       echo libopenmpi-dev openmpi-bin
       # pictures
       echo libcairo2-dev libpango1.0-dev
-      # the server: HTTP, JSON, TLS
-      echo libboost-dev libsimdjson-dev libssl-dev
+      # serving: HTTP, JSON, TLS, gRPC
+      echo libboost-dev libsimdjson-dev libssl-dev libgrpc++-dev protobuf-compiler-grpc
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;

@@ -39,4 +39,16 @@ std::optional<std::vector<std::byte>> from_base64(std::string_view text) {
   return out;
 }
 
+std::string to_base64(std::string_view bytes) {
+  constexpr const char* kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t word = 0;
+    for (size_t i = 0; i < 3; ++i)
+      word = word << 8 | (at + i < bytes.size() ? static_cast<uint8_t>(bytes[at + i]) : 0u);
+    for (size_t i = 0; i < 4; ++i) out += at + i <= bytes.size() ? kDigits[word >> (18 - 6 * i) & 63] : '=';
+  }
+  return out;
+}
+
 }  // namespace tenon::server

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,5 +11,6 @@ namespace tenon::server {
 
 // nullopt: there is another character, or the number of characters is impossible.
 std::optional<std::vector<std::byte>> from_base64(std::string_view text);
+std::string to_base64(std::string_view bytes);  // of the standard alphabet, padded
 
 }  // namespace tenon::server

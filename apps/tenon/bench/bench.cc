@@ -1,5 +1,6 @@
 // tenon bench step CASE: times whole steps of training, or of prediction, on one batch in memory. bench op: bench_op.h, bench
-// fit: bench_fit.h, bench decode: bench_decode.h, exchange: bench_exchange.h, input: bench_input.h.
+// fit: bench_fit.h, bench decode: bench_decode.h, exchange: bench_exchange.h, input: bench_input.h, serve:
+// bench_serve.h.
 #include <unistd.h>
 
 #include <ctime>
@@ -14,7 +15,8 @@
 #include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
 #include "bench/bench_input.h"
-#include "bench/bench_op.h"
+#include "bench/op/bench_op.h"
+#include "bench/bench_serve.h"
 #include "bench/machine_limits.h"
 #include "command.h"
 #include "models/models.h"
@@ -35,6 +37,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   if (!words.empty() && words[0] == "decode") return declare_bench_decode(flags);
   if (!words.empty() && words[0] == "exchange") return declare_bench_exchange(flags);
   if (!words.empty() && words[0] == "input") return declare_bench_input(flags);
+  if (!words.empty() && words[0] == "serve") return declare_bench_serve(flags);
   flags.integer("steps", 0, "steps in a round, whose mean is one measurement; 0: about a quarter of a second's", 0,
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
@@ -190,13 +193,16 @@ class Bench {
 };
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 1, 2, "what to time: step CASE, fit CASE, input CASE, decode PARAM_SET, op OP or exchange");
-  only_word({words[0]}, "benchmark", {"step", "fit", "input", "decode", "op", "exchange"});
+  expect_words(words, 1, 2,
+               "what to time: step CASE, fit CASE, input CASE, decode PARAM_SET, op OP, exchange or serve");
+  only_word({words[0]}, "benchmark", {"step", "fit", "input", "decode", "op", "exchange", "serve"});
   if (words[0] == "exchange") return expect_words(words, 1, 1, "no argument"), run_bench_exchange(flags);
+  if (words[0] == "serve") return expect_words(words, 1, 1, "no argument"), run_bench_serve(flags);
   if (words[0] == "op") return run_bench_op(only_word({words.begin() + 1, words.end()}, "op", bench_op_names()), flags);
   if (words[0] == "input") {
     const std::vector<std::string> which(words.begin() + 1, words.end());
-    return run_bench_input(which.empty() ? bench_input_names()[0] : only_word(which, "case", bench_input_names()), flags);
+    return run_bench_input(which.empty() ? bench_input_names()[0] : only_word(which, "case", bench_input_names()),
+                           flags);
   }
   if (words[0] == "fit")
     return run_bench_fit(only_word({words.begin() + 1, words.end()}, "case", bench_fit_names()), flags);
@@ -211,10 +217,10 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kBench{
     .name = "bench",
-    .arguments = "step CASE|fit CASE|input [CASE]|decode PARAM_SET|op OP|exchange [FLAGS]",
+    .arguments = "step CASE|fit CASE|input [CASE]|decode PARAM_SET|op OP|exchange|serve [FLAGS]",
     .summary =
         "Times whole steps of training, or of prediction, what fit() adds to them, the input, the writing of "
-        "text, one op over many shapes, or sums over several processes",
+        "text, one op over many shapes, sums over several processes, or a server under load",
     .declare = declare_bench,
     .run = run_bench,
     .details = [] { return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs(); },

@@ -1,6 +1,7 @@
 // tenon serve: answers for exported models, as TF Serving's users ask.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -9,6 +10,8 @@
 #include "command.h"
 #include "process.h"
 #include "serve/serve_models.h"
+#include "serve/text_models.h"
+#include "server/grpc/grpc_api.h"
 #include "server/http/http_server.h"
 #include "server/http/tls.h"
 #include "server/models/exported.h"
@@ -23,21 +26,32 @@ using std::chrono::milliseconds;
 void declare_serve(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"seed", "verbose"});
   flags.texts("model", "NAME=DIR of a model: DIR has its versions, as tenon export writes them; once for each model");
+  flags.texts("translate",
+              "NAME=MODEL_DIR of a transformer that was trained: it answers lines with their translations");
+  flags.texts("summarize", "NAME=MODEL_DIR of one that was trained on summaries");
+  flags.texts("generate", "NAME=MODEL_DIR of a gpt: it goes on with a text, whole or as a stream of events");
   flags.text("versions", "", "NAME=N or NAME=all, ..: the newest versions that are served; one, unless it is said");
   flags.text("version_labels", "", "NAME:LABEL=VERSION, ..: names for versions");
-  flags.text("canary", "", "NAME=SHARE, ..: of the requests that name no version, the share that the newest version "
-                           "gets; the one before it gets the others");
+  flags.text("canary", "",
+             "NAME=SHARE, ..: of the requests that name no version, the share that the newest version "
+             "gets; the one before it gets the others");
   flags.integer("port", 8501, "of the REST interface; 0: one that is free", 0, 65535);
   flags.alias("rest_api_port", "port");
+  flags.integer("grpc_port", 0,
+                "of the gRPC interface, which there is where this is given; TF Serving's is 8500; 0: one that is free",
+                0, 65535);
   flags.text("host", "127.0.0.1", "address to listen on; 0.0.0.0: all of this machine");
   flags.integer("http_threads", 0, "threads that read and write; 0: as many as cores, up to 4", 0, 256);
   flags.integer("max_batch_rows", 32, "rows that are computed together", 1, 4096);
-  flags.integer("batch_timeout_micros", 0, "how long a request may wait for others while the server is busy", 0, 10000000);
+  flags.integer("batch_timeout_micros", 0, "how long a request may wait for others while the server is busy", 0,
+                10000000);
   flags.integer("max_queue_rows", 512, "rows that may wait, for each version; then the answer is 429", 1, 1 << 20);
   flags.integer("request_timeout_ms", 30000, "how long a request may wait; then the answer is 504", 1, 1 << 30);
-  flags.integer("max_body_bytes", int64_t{64} << 20, "of a request; beyond it the answer is 413", 1024, int64_t{1} << 32);
+  flags.integer("max_body_bytes", int64_t{64} << 20, "of a request; beyond it the answer is 413", 1024,
+                int64_t{1} << 32);
   flags.integer("max_connections", 4096, "beyond it the answer is 503", 1, 1 << 20);
-  flags.integer("idle_seconds", 10, "then a connection without a request is closed, and a slow one is answered 408", 1, 3600);
+  flags.integer("idle_seconds", 10, "then a connection without a request is closed, and a slow one is answered 408", 1,
+                3600);
   flags.number("poll_seconds", 1, "how often directories are looked at for new versions", 0.01, 86400);
   flags.alias("file_system_poll_wait_seconds", "poll_seconds");
   flags.number("drain_seconds", 1, "at SIGTERM: how long requests are taken after /readyz has turned to 503", 0, 3600);
@@ -82,6 +96,36 @@ server::RestOptions rest_options(const Flags& flags) {
   return out;
 }
 
+struct TextModelNamed {
+  std::string flag, name, directory;
+};
+
+// Those of --translate, --summarize and --generate. `taken`: other models.
+std::vector<TextModelNamed> texts_named(const Flags& flags, const std::vector<server::ModelConfig>& taken) {
+  std::vector<TextModelNamed> out;
+  for (const char* flag : {"translate", "summarize", "generate"})
+    for (const std::string& text : flags.list(flag)) {
+      const auto [name, directory] = named_directory(flag, text);
+      const auto same = [&name = name](const auto& other) { return other.name == name; };
+      if (std::any_of(taken.begin(), taken.end(), same) || std::any_of(out.begin(), out.end(), same))
+        throw UsageError{format("--%s: two models are called '%s'", flag, name.c_str())};
+      out.push_back({flag, name, directory});
+    }
+  return out;
+}
+
+server::TextApi::Models text_models(const Flags& flags, const std::vector<TextModelNamed>& named) {
+  server::TextApi::Models out;
+  const std::string& device = flags.text("device");
+  for (const TextModelNamed& n : named) {
+    auto model = n.flag == "generate" ? generation_model(n.directory, device)
+                                      : translation_model(n.directory, device, n.flag == "summarize");
+    out[n.name] =
+        std::make_unique<server::TextQueue>(std::move(model), static_cast<size_t>(flags.integer("max_queue_rows")));
+  }
+  return out;
+}
+
 // Lines of several threads.
 server::ServerLog log_of(bool json) {
   return [json, mutex = std::make_shared<std::mutex>()](const std::string& line) {
@@ -92,6 +136,25 @@ server::ServerLog log_of(bool json) {
 
 milliseconds seconds_of(const Flags& flags, const char* name) {
   return milliseconds(static_cast<int64_t>(flags.number(name) * 1000));
+}
+
+// None where no port is asked for.
+std::unique_ptr<server::GrpcServer> grpc_server(const Flags& flags, server::GrpcApi* api) {
+  if (!flags.given("grpc_port")) return nullptr;
+  server::GrpcOptions options;
+  options.host = flags.text("host");
+  options.port = static_cast<int>(flags.integer("grpc_port"));
+  options.max_message_bytes = flags.integer("max_body_bytes");
+  options.max_tensor_bytes = 4 * flags.integer("max_body_bytes");
+  options.certificate = flags.text("tls_certificate");
+  options.key = flags.text("tls_key");
+  auto server = server::start_grpc(options, api).take();
+  server->set_ready(true);
+  if (flags.boolean("json"))
+    print_line(Json("grpc").add("host", options.host).add("port", server->port()).str());
+  else
+    print_line(format("gRPC at %s:%d", options.host.c_str(), server->port()));
+  return server;
 }
 
 void print_address(const Flags& flags, int port) {
@@ -105,9 +168,11 @@ void print_address(const Flags& flags, int port) {
 
 int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   const std::vector<server::ModelConfig> configs = served_models_of(flags, words);
+  const std::vector<TextModelNamed> named = texts_named(flags, configs);
   for (const server::ModelConfig& config : configs)
     if (std::error_code error; !std::filesystem::is_directory(config.directory, error))
-      throw Error(Status(Code::kUnavailable, "'" + config.directory + "' of the model " + config.name + " is no directory"));
+      throw Error(
+          Status(Code::kUnavailable, "'" + config.directory + "' of the model " + config.name + " is no directory"));
   set_stdout(Stdout::kLog);
   allow_many_files();
   const server::HttpOptions http = http_options(flags);
@@ -118,18 +183,25 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
                                       flags.integer("max_queue_rows")};
   server::Metrics metrics;
   std::unique_ptr<server::HttpServer> server;  // ends after the models, which still answer
-  const auto models =
-      server::ServedModels::open(configs, server::exported_model_loader(flags.text("device"), flags.integer("max_batch_rows")),
-                                 batching, &metrics, log_of(flags.boolean("json")))
-          .take();
-  server::RestApi api(models.get(), &metrics, rest);
+  const server::ServerLog log = log_of(flags.boolean("json"));
+  const auto models = server::ServedModels::open(
+                          configs, server::exported_model_loader(flags.text("device"), flags.integer("max_batch_rows")),
+                          batching, &metrics, log)
+                          .take();
+  const server::TextApi texts(text_models(flags, named), rest.request_timeout);
+  for (const std::string& name : texts.names()) log(name + " is ready");
+  server::RestApi api(models.get(), &metrics, rest, &texts);
+  server::GrpcApi grpc_api(models.get(), &rest.tokens, rest.request_timeout, rest.limits);
+  const std::unique_ptr<server::GrpcServer> grpc = grpc_server(flags, &grpc_api);
   server = server::HttpServer::start(http, &api, &metrics).take();
   print_address(flags, server->port());
   models->watch(seconds_of(flags, "poll_seconds"));
 
   while (!interrupted()) std::this_thread::sleep_for(milliseconds(20));
   api.end_ready();
-  const bool all = server->drain(seconds_of(flags, "drain_seconds"), rest.request_timeout);
+  if (grpc) grpc->set_ready(false);
+  bool all = server->drain(seconds_of(flags, "drain_seconds"), rest.request_timeout);
+  if (grpc) all &= grpc->drain(rest.request_timeout);
   server->stop();
   if (!all) throw Error(Status(Code::kTimeout, "some requests had no answer in time"));
   return 0;
@@ -140,7 +212,7 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
 const Command kServe{
     .name = "serve",
     .arguments = "--model NAME=DIR .. [FLAGS]",
-    .summary = "Answers for exported models, by TF Serving's REST interface",
+    .summary = "Answers for exported models, by TF Serving's REST and gRPC interfaces, and for models of text",
     .declare = declare_serve,
     .run = run_serve,
 };

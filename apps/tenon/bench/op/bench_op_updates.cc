@@ -1,5 +1,5 @@
 // What optimizers do to a variable: each with its defaults, and momentum of 0.9.
-#include "bench/bench_op_case.h"
+#include "bench/op/bench_op_case.h"
 
 namespace tenon::runner {
 namespace {

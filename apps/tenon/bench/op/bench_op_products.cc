@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/bench_op_case.h"
+#include "bench/op/bench_op_case.h"
 #include "output.h"
 #include "tenon/variables.h"
 

@@ -1,4 +1,4 @@
-#include "bench/bench_op_case.h"
+#include "bench/op/bench_op_case.h"
 
 #include "output.h"
 #include "tenon/threads.h"

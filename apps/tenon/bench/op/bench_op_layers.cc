@@ -1,5 +1,5 @@
 // What else layers are made of: pools, norms, softmax and its loss, dropout, embeddings, sums and moves.
-#include "bench/bench_op_case.h"
+#include "bench/op/bench_op_case.h"
 #include "tenon/variables.h"
 
 namespace tenon::runner {

@@ -1,10 +1,10 @@
-#include "bench/bench_op.h"
+#include "bench/op/bench_op.h"
 
 #include <algorithm>
 #include <charconv>
 #include <chrono>
 
-#include "bench/bench_op_case.h"
+#include "bench/op/bench_op_case.h"
 #include "bench/machine_limits.h"
 #include "command.h"
 #include "tenon/step_runner.h"

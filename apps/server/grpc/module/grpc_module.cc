@@ -1,0 +1,202 @@
+// grpc.so: TF Serving's services on grpc++.
+#include <fstream>
+#include <iterator>
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include "prediction_service.grpc.pb.h"
+#include "server/grpc/grpc_server.h"
+#include "server/grpc/module/tensor_proto.h"
+
+namespace tenon::server {
+namespace {
+
+grpc::Status grpc_status(const GrpcStatus& status) {
+  return status.code == 0 ? grpc::Status::OK : grpc::Status(static_cast<grpc::StatusCode>(status.code), status.message);
+}
+
+GrpcModel read_model(const proto::ModelSpec& from) {
+  GrpcModel out{from.name(), from.signature_name(), from.version_label(), {}};
+  if (from.has_version()) out.version = from.version().value();
+  return out;
+}
+
+void write_model(const GrpcModel& from, proto::ModelSpec* to) {
+  to->set_name(from.name);
+  to->set_signature_name(from.signature);
+  if (from.version) to->mutable_version()->set_value(*from.version);
+}
+
+bool allowed(const GrpcHandler& handler, const grpc::CallbackServerContext& context) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  return handler.allow(found == metadata.end() ? std::string_view()
+                                               : std::string_view(found->second.data(), found->second.size()));
+}
+
+const grpc::Status& unauthenticated() {
+  static const grpc::Status status(grpc::StatusCode::UNAUTHENTICATED,
+                                   "expected authorization: Bearer with a token of the server");
+  return status;
+}
+
+// The call's end, where there is nothing to wait for.
+grpc::ServerUnaryReactor* end(grpc::CallbackServerContext* context, const grpc::Status& status) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+class Predictions final : public proto::PredictionService::CallbackService {
+ public:
+  Predictions(GrpcHandler* handler, int64_t max_tensor_bytes)
+      : handler_(handler), max_tensor_bytes_(max_tensor_bytes) {}
+
+  grpc::ServerUnaryReactor* Predict(grpc::CallbackServerContext* context, const proto::PredictRequest* request,
+                                    proto::PredictResponse* response) override {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    GrpcPrediction prediction{
+        read_model(request->model_spec()), {}, {request->output_filter().begin(), request->output_filter().end()}};
+    int64_t budget = max_tensor_bytes_;
+    for (const auto& [name, tensor] : request->inputs())
+      if (const std::string wrong = read_tensor(tensor, &budget, &prediction.inputs[name]); !wrong.empty())
+        return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "input \"" + name + "\": " + wrong});
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    handler_->predict(std::move(prediction), [reactor, response](GrpcAnswer&& answer) {
+      if (answer.status.code == 0) {
+        write_model(answer.model, response->mutable_model_spec());
+        for (const auto& [name, tensor] : answer.outputs) write_tensor(tensor, &(*response->mutable_outputs())[name]);
+      }
+      reactor->Finish(grpc_status(answer.status));
+    });
+    return reactor;
+  }
+
+  grpc::ServerUnaryReactor* GetModelMetadata(grpc::CallbackServerContext* context,
+                                             const proto::GetModelMetadataRequest* request,
+                                             proto::GetModelMetadataResponse* response) override {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    for (const std::string& field : request->metadata_field())
+      if (field != "signature_def")
+        return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "Metadata field " + field + " is not supported"});
+    if (request->metadata_field().empty())
+      return end(context, {grpc::StatusCode::INVALID_ARGUMENT,
+                           "GetModelMetadataRequest must specify at least one metadata_field"});
+    const GrpcMetadata found = handler_->metadata(read_model(request->model_spec()));
+    if (found.status.code != 0) return end(context, grpc_status(found.status));
+    write_model(found.model, response->mutable_model_spec());
+    proto::SignatureDefMap map;
+    for (const GrpcSignature& signature : found.signatures)
+      write_signature(signature, &(*map.mutable_signature_def())[signature.key]);
+    google::protobuf::Any& any = (*response->mutable_metadata())["signature_def"];
+    any.set_type_url("type.googleapis.com/tensorflow.serving.SignatureDefMap");
+    any.set_value(map.SerializeAsString());
+    return end(context, grpc::Status::OK);
+  }
+
+ private:
+  static void write_signature(const GrpcSignature& from, proto::SignatureDef* to) {
+    to->set_method_name(from.method_name);
+    for (const auto& [name, type] : from.inputs) write_type(name, type, &(*to->mutable_inputs())[name]);
+    for (const auto& [name, type] : from.outputs) write_type(name, type, &(*to->mutable_outputs())[name]);
+  }
+  static void write_type(const std::string& name, const GrpcTensor& type, proto::TensorInfo* to) {
+    to->set_name(name + ":0");
+    to->set_dtype(type.dtype);
+    for (const int64_t d : type.dims) to->mutable_tensor_shape()->add_dim()->set_size(d);
+  }
+
+  GrpcHandler* handler_;
+  int64_t max_tensor_bytes_;
+};
+
+class Models final : public proto::ModelService::CallbackService {
+ public:
+  explicit Models(GrpcHandler* handler) : handler_(handler) {}
+
+  grpc::ServerUnaryReactor* GetModelStatus(grpc::CallbackServerContext* context,
+                                           const proto::GetModelStatusRequest* request,
+                                           proto::GetModelStatusResponse* response) override {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    const GrpcStates found = handler_->states(read_model(request->model_spec()));
+    for (const GrpcVersionState& state : found.versions) {
+      proto::ModelVersionStatus& to = *response->add_model_version_status();
+      to.set_version(state.version);
+      to.set_state(state.state);
+      to.mutable_status()->set_error_code(state.error.code);
+      to.mutable_status()->set_error_message(state.error.message);
+    }
+    return end(context, grpc_status(found.status));
+  }
+
+ private:
+  GrpcHandler* handler_;
+};
+
+bool read_file(const std::string& path, std::string* out) {
+  std::ifstream file(path, std::ios::binary);
+  out->assign(std::istreambuf_iterator<char>(file), {});
+  return file.good() || file.eof();
+}
+
+class Server final : public GrpcServer {
+ public:
+  Server(const GrpcOptions& options, GrpcHandler* handler)
+      : predictions_(handler, options.max_tensor_bytes), models_(handler) {}
+  ~Server() override {
+    if (server_) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  // "": it listens; else why not.
+  std::string listen(const GrpcOptions& options) {
+    grpc::EnableDefaultHealthCheckService(true);
+    std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials();
+    if (!options.key.empty()) {
+      grpc::SslServerCredentialsOptions::PemKeyCertPair pair;
+      if (!read_file(options.key, &pair.private_key)) return "cannot read '" + options.key + "'";
+      if (!read_file(options.certificate, &pair.cert_chain)) return "cannot read '" + options.certificate + "'";
+      grpc::SslServerCredentialsOptions ssl;
+      ssl.pem_key_cert_pairs.push_back(std::move(pair));
+      credentials = grpc::SslServerCredentials(ssl);
+    }
+    const bool six = options.host.find(':') != std::string::npos;
+    const std::string address = (six ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort(address, credentials, &port_);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.SetMaxReceiveMessageSize(static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX)));
+    builder.SetMaxSendMessageSize(-1);
+    builder.RegisterService(&predictions_);
+    builder.RegisterService(&models_);
+    server_ = builder.BuildAndStart();
+    if (server_ && port_ != 0) return {};
+    return "gRPC cannot listen at " + address;
+  }
+
+  int port() const override { return port_; }
+  void set_ready(bool ready) override { server_->GetHealthCheckService()->SetServingStatus(ready); }
+  bool drain(std::chrono::milliseconds limit) override {
+    const auto until = std::chrono::system_clock::now() + limit;
+    server_->Shutdown(until);
+    return std::chrono::system_clock::now() < until;
+  }
+
+ private:
+  Predictions predictions_;
+  Models models_;
+  std::unique_ptr<grpc::Server> server_;
+  int port_ = 0;
+};
+
+}  // namespace
+}  // namespace tenon::server
+
+extern "C" __attribute__((visibility("default"))) unsigned tenon_grpc_version() { return kGrpcVersion; }
+
+extern "C" __attribute__((visibility("default"))) tenon::server::GrpcServer* tenon_grpc_start(
+    const tenon::server::GrpcOptions* options, tenon::server::GrpcHandler* handler, std::string* error) {
+  auto server = std::make_unique<tenon::server::Server>(*options, handler);
+  *error = server->listen(*options);
+  return error->empty() ? server.release() : nullptr;
+}
