@@ -13,6 +13,7 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::chrono::milliseconds kLingerTime{1000};
+constexpr std::chrono::milliseconds kRest{500};  // so long is a request on its way to a connection, at the end of the port
 constexpr int64_t kLeastBytesPerSecond = 65536;
 constexpr int64_t kMostUnsent = int64_t{1} << 20;  // bytes of parts: who reads so slowly has gone
 constexpr int64_t kMoreWireBytes = int64_t{1} << 20;  // than the body's: heads of chunks
@@ -100,7 +101,8 @@ void Connection::check_time(Clock::time_point now) {
   if (state_ == State::kHandling || state_ == State::kEnded) return;
   const bool idle = state_ == State::kReading && in_.empty() && !parser_->started();
   boost::system::error_code ignored;
-  if (idle && shared_->closing && socket_.available(ignored) == 0) return end();
+  const bool rests = now - (deadline_ - shared_->options.idle_time) >= kRest;
+  if (idle && shared_->closing && rests && socket_.available(ignored) == 0) return end();
   if (now < deadline_) return;
   if (state_ == State::kReading && !idle && !writing_) return refuse(408, "the request did not come in time");
   end();

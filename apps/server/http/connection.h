@@ -19,6 +19,7 @@ struct HttpShared {
   const HttpOptions options;
   HttpHandler* const handler;
   Metrics* const metrics;
+  std::atomic<int64_t> arriving = 0;   // connections that were accepted, and are not counted yet
   std::atomic<bool> draining = false;  // each answer is its connection's last
   std::atomic<bool> closing = false;   // connections without a request are closed
 };
