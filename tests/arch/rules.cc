@@ -46,7 +46,8 @@ const std::vector<Rule>& rules() {
       {"core/layer", {"public", "core/base", "core/graph", "core/op"}},
       {"core/optimizer", {"public", "core/base", "core/graph", "core/op", "core/autodiff"}},
       {"core/export",
-       {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/step", "sdk/op"}},
+       {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/step",
+        "sdk/op"}},
       {"core/train",
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/checkpoint",
         "core/callback", "core/exchange", "core/step", "core/export", "core/layer", "core/optimizer", "sdk/op"}},
@@ -250,7 +251,8 @@ class Check {
     std::map<fs::path, int> sources;
     for (const fs::path& file : files_) {
       const std::string component = component_of(file);
-      const bool product = component != "tests" && component != "bench" && component != "share" && component != "public";
+      const bool product =
+          component != "tests" && component != "bench" && component != "share" && component != "public";
       if (product && is_source(file)) ++sources[file.parent_path()];
     }
     for (const auto& [folder, count] : sources)

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tenon/dataset.h"
+#include "tenon/strategy.h"
 
 namespace tenon {
 
@@ -37,5 +38,14 @@ struct ExportOptions {
   bool frozen = false;  // weights are constants of TensorFlow's graph, of up to 2 GB, and there is nothing of Tenon's
   int keep = 0;         // newest versions that stay; 0: all
 };
+
+// The same of any function of tensors, with the values that the strategy's variables have: its features' types are of an example, its
+// outputs have a row an example each. `checkpoint` is not heeded. Other errors are those of Estimator::export_saved_model.
+//
+//   export_function(strategy, [&](const Features& in) { return Outputs{{"probabilities", softmax(model(in["image"]))}}; },
+//                   {{"image", {DType::kF32, {28, 28, 1}}}}, "model/export").take();
+Result<std::string> export_function(const Strategy& strategy, const TensorFunction& function,
+                                    const std::vector<FeatureSpec>& features, const std::string& export_dir_base,
+                                    const ExportOptions& options = {});
 
 }  // namespace tenon

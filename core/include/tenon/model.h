@@ -131,6 +131,7 @@ struct LoadWeightsOptions {
 };
 
 class ModelTraining;
+struct ExportOptions;  // tenon/export.h
 struct SummaryTable;
 
 class Model : public Layer {
@@ -205,6 +206,9 @@ class Model : public Layer {
   // take the weights, as Keras does of a .keras file. Floats of another width become the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
+  // As Keras's export(): EXPORT_DIR_BASE/VERSION (tenon/export.h), whose "serving_default" takes input_names() and gives output_0,
+  // output_1, ..; the path of it. Throws Error.
+  std::string export_saved_model(const std::string& export_dir_base, const ExportOptions& options);
   // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made,
   // and its report is empty. Other models of the strategy stay as they are.
   WarmStartReport load_weights(const std::string& path, const LoadWeightsOptions& options);

@@ -102,7 +102,7 @@ Result<ExportTrace> trace_exports(const ModelFn& model, const Params& params, co
     for (const auto& [key, output] : export_outputs(call_model(model, params, specs, features, Mode::kPredict, {}))) {
       out.signatures.push_back(signature_of(key, output));
       for (const auto& [name, tensor] : output.outputs())
-        results.add(cat("export/", key, "/", name), {tensor, ResultMode::kLast, Joining::kRows});
+        results.add(exported_result(key, name), {tensor, ResultMode::kLast, Joining::kRows});
     }
     return results;
   };

@@ -4,17 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "export/signatures.h"
 #include "step/trace.h"
 #include "tenon/estimator.h"
 
 namespace tenon {
 
-constexpr const char* kDefaultSignature = "serving_default";
-
 // With "serving_default"; where the spec says nothing that is its predictions. Throws Error.
 ExportOutputs export_outputs(const EstimatorSpec& spec);
 
-// The graph of prediction with a result "export/KEY/OUTPUT" for each output of each signature, for batches of so many rows.
+// The graph of prediction with a result exported_result(KEY, OUTPUT) for each output of each signature, for batches of so many rows.
 struct ExportTrace {
   Trace trace;
   std::vector<ExportSignature> signatures;

@@ -5,6 +5,8 @@
 #include "export/version_writer.h"
 #include "tenon/exported_model.h"
 #include "tenon/exporters.h"
+#include "tenon/fit.h"
+#include "tenon/layer_classes.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {
@@ -103,6 +105,53 @@ TEST(Exporters, DoNotTrustADamagedRecord) {
   dir.write("export/best_exporter/best.json", "{\"loss\": \"small\"}");
   EXPECT_MESSAGE(trained(dir.path(), 4, {BestExporter(of_tenon())}), "best.json: 'loss' is no number");
   EXPECT_EQ(versions(dir / "export/best_exporter"), 1u);
+}
+
+// ---- functions and models ----
+
+TEST(ExportFunction, AnswersAsTheFunctionOfACustomLoop) {
+  const TemporaryDirectory dir;
+  Strategy strategy("cpu");
+  const auto logits = [](const Features& in) { return Outputs{{"twice", dense(in["x"], {.units = 2}) * 2.0}}; };
+  Function predict = strategy.function(logits);
+  const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3});
+  const std::vector<float> expected = predict({{"x", x}})["twice"].to<float>();
+  const std::vector<FeatureSpec> features{{"x", {DType::kF32, {3}}}};
+  const std::string path = export_function(strategy, logits, features, dir / "e", {.tensorflow = false}).take();
+  Strategy other("cpu", {.seed = 7});
+  const ExportedModel model = ExportedModel::open(path).take();
+  check(model.load(other));
+  EXPECT_EQ(model.function(other)({{"x", x}})["twice"].to<float>(), expected);
+  const auto scalar = [](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; };
+  EXPECT_EQ(export_function(strategy, scalar, features, dir / "e", {.tensorflow = false}).status().message(),
+            "export_function: 'sum' is a scalar, expected a row an example");
+}
+
+TEST(ModelExport, AnswersAsPredictDoes) {
+  const TemporaryDirectory dir;
+  const Symbol a = Input({3}), b = Input({2});
+  Model model({a, b}, {Dense({.units = 2, .activation = relu})(Concatenate()({a, b})), Dense({.units = 1})(a)});
+  model.compile({.strategy = Strategy("cpu")});
+  const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3}), y(std::vector<float>{1, -1, 0.5, 2}, Shape{2, 2});
+  const std::vector<Array> expected = model.predict_on_batch(std::vector<Array>{x, y});
+  const ExportedModel exported = ExportedModel::open(model.export_saved_model(dir / "e", {.tensorflow = false})).take();
+  const ServingSignature& signature = exported.signatures().at(0);
+  ASSERT_EQ(signature.inputs.size(), 2u);
+  Strategy other("cpu", {.seed = 7});
+  check(exported.load(other));
+  const Results found = exported.function(other)({{signature.inputs[0].name, x}, {signature.inputs[1].name, y}});
+  EXPECT_EQ(found["output_0"].to<float>(), expected.at(0).to<float>());
+  EXPECT_EQ(found["output_1"].to<float>(), expected.at(1).to<float>());
+}
+
+TEST(ModelExport, NeedsToKnowWhatTheModelTakes) {
+  Sequential model({Dense({.units = 1})});
+  try {
+    (void)model.export_saved_model("/nowhere", {});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_MESSAGE(e.status(), "nothing says what the model takes");
+  }
 }
 
 }  // namespace
