@@ -22,11 +22,18 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kLook{100};
 
-// A filter that lets nothing through: who comes now is not accepted by the system, between our last look at its queue and the end of
-// the port, but tries again and finds the port closed.
-void refuse_new(int listener) {
-  sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
-  const sock_fprog program = {1, &nothing};
+// How long a handshake that has begun may take until its end, when the port closes.
+constexpr std::chrono::milliseconds kHandshake{100};
+
+// From now on the system takes no new handshakes: who comes tries again, and finds the port closed. Those that have begun go on.
+void take_no_handshakes(int listener) {
+  constexpr uint32_t kFlagsOffset = 13, kSyn = 2, kAck = 16;  // in a segment's head
+  sock_filter steps[] = {{BPF_LD | BPF_B | BPF_ABS, 0, 0, kFlagsOffset},
+                         {BPF_ALU | BPF_AND | BPF_K, 0, 0, kSyn | kAck},
+                         {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, kSyn},
+                         {BPF_RET | BPF_K, 0, 0, 0},
+                         {BPF_RET | BPF_K, 0, 0, 0xffffffff}};
+  const sock_fprog program = {5, steps};
   (void)::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
@@ -135,11 +142,9 @@ Status HttpServer::Impl::listen() {
 void HttpServer::Impl::accept() {
   Worker& worker = *workers[next++ % workers.size()];
   acceptor->async_accept(worker.context(), [this, &worker](const error_code& error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
-    if (!error) {
-      worker.give(std::move(socket));
-      return accept();
-    }
+    if (!error) worker.give(std::move(socket));  // also where the port was closed meanwhile
+    if (!acceptor->is_open()) return;
+    if (!error) return accept();
     pause->expires_after(kLook);  // no descriptors, no memory
     pause->async_wait([this](const error_code& e) {
       if (!e && acceptor->is_open()) accept();
@@ -182,9 +187,10 @@ int HttpServer::port() const {
 bool HttpServer::drain(std::chrono::milliseconds grace, std::chrono::milliseconds limit) {
   impl_->shared.draining = true;
   std::this_thread::sleep_for(grace);
+  impl_->on_first([this] { take_no_handshakes(impl_->acceptor->native_handle()); });
+  std::this_thread::sleep_for(kHandshake);
   impl_->on_first([this] {
     // Those that wait in the system's queue have been accepted as their clients see it.
-    refuse_new(impl_->acceptor->native_handle());
     for (error_code error; !error;) {
       Worker& worker = *impl_->workers[impl_->next++ % impl_->workers.size()];
       tcp::socket socket(worker.context());
@@ -194,6 +200,7 @@ bool HttpServer::drain(std::chrono::milliseconds grace, std::chrono::millisecond
     error_code ignored;
     impl_->acceptor->close(ignored);
   });
+  impl_->on_first([] {});  // behind one that was accepted just before
   impl_->shared.closing = true;
   const auto end = std::chrono::steady_clock::now() + limit;
   const auto left = [this] { return impl_->shared.arriving > 0 || impl_->shared.metrics->connections > 0; };
