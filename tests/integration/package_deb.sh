@@ -41,6 +41,13 @@ if [ -e "$build/lib/tenon/transport/mpi.so" ]; then  # a package of its own, so 
   dpkg-deb -c "$mpi" | grep -q '/tenon/transport/mpi\.so$' || fail "$mpi: no mpi.so"
   [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep mpi || fail "$tenon: needs MPI"
 fi
+if [ -d "$build/lib/tenon/server" ]; then  # likewise
+  expected=$((expected + 1)) server=$(echo packages/tenon-server_*.deb)
+  for part in "$build"/lib/tenon/server/*.so; do
+    dpkg-deb -c "$server" | grep -q "/tenon/server/$(basename "$part")$" || fail "$server: no $(basename "$part")"
+  done
+  [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep -E 'grpc|libssl' || fail "$tenon: needs gRPC or OpenSSL"
+fi
 [ "$(find packages -maxdepth 1 -name '*.deb' | wc -l)" -eq $expected ] && [ -s "$tenon" ] && [ -s "$sdk" ] ||
   fail "expected the packages tenon and tenon-sdk, found $(ls packages)"
 for package in "$tenon" "$sdk"; do
