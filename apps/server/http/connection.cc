@@ -182,6 +182,7 @@ void Connection::respond(HttpResponse response) {
   take_back_bytes();
   shared_->metrics->count_response(response.status);
   if (shared_->draining) keep_ = false;
+  if (!keep_) parser_.reset(), std::string().swap(in_);  // of a refused request: it is counted no more
   std::string out;
   out.reserve(320 + response.body.size());
   out += "HTTP/1.1 ";
