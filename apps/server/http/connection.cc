@@ -1,5 +1,8 @@
 #include "server/http/connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
@@ -75,6 +78,10 @@ void Connection::check_time(Clock::time_point now) {
   if (idle && shared_->closing && socket_.available(ignored) == 0) return end();
   if (now < deadline_) return;
   if (state_ == State::kReading && !idle && !writing_) return refuse(408, "the request did not come in time");
+  // What a peer did not read in all the time goes, too: else the system would keep it, megabytes for each, for minutes.
+  int unread = 0;
+  if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unread) == 0 && unread > 0)
+    socket_.set_option(tcp::socket::linger(true, 0), ignored);
   end();
 }
 
