@@ -104,8 +104,8 @@ class Row:
         return next((m for m, e in self.expected.items() if self.alike(found, e)), None)
 
     def load(self, root, server, *flags):
-        """A running `tenon bench serve` whose load_result() is to be read."""
-        return subprocess.Popen([self.tenon, "bench", "serve", "--model", f"mlp={root}/1", "--address", f"127.0.0.1:{server.port}",
+        """A running `tenon bench serve` whose load_result() is to be read. It gives way to the server: while it waits it computes."""
+        return subprocess.Popen(["nice", "-n", "10", self.tenon, "bench", "serve", "--model", f"mlp={root}/1", "--address", f"127.0.0.1:{server.port}",
                                  "--signature", "tensor", "--json", *map(str, flags)], stdout=subprocess.PIPE, text=True)
 
     def end(self, promise, asked, seen, caught, controls, removed):
