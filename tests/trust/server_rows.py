@@ -128,22 +128,27 @@ class Clients:
     def __init__(self, row, server, count, ending=False, pause=0):
         self.row, self.server, self.ending, self.pause = row, server, ending, pause
         self.stopped, self.lock = threading.Event(), threading.Lock()
-        self.answers, self.lost, self.latencies = {}, [], []  # by model; what was no answer; in seconds
-        self.seen = [[] for _ in range(count)]                # by client: models in order, each once until it changes
+        self.answers, self.lost = {}, []        # by model; what was no answer
+        self.seen = [[] for _ in range(count)]  # by client: models in order, each once until it changes
         self.threads = [threading.Thread(target=self.client, args=(seen,)) for seen in self.seen]
         for thread in self.threads:
             thread.start()
 
-    def ask(self, connection, seen):
+    def connect(self):
+        return Connection(self.server.port)
+
+    def ask(self, connection):
+        """The model that answered, what came."""
+        response = connection.ask("POST", PREDICT, BODY)
+        return self.row.model_of(response), response
+
+    def note(self, connection, seen):
         """Whether it was answered."""
-        begun = time.monotonic()
         try:
-            response = connection.ask("POST", PREDICT, BODY)
+            model, response = self.ask(connection)
         except (OSError, AssertionError) as error:
-            response = (0, repr(error).encode())
-        model = self.row.model_of(response)
+            model, response = None, repr(error)
         with self.lock:
-            self.latencies.append(time.monotonic() - begun)
             if model is None:
                 self.lost.append(response)
             else:
@@ -155,20 +160,16 @@ class Clients:
     def client(self, seen):
         while not self.stopped.is_set():
             try:
-                connection = Connection(self.server.port)
+                connection = self.connect()
             except OSError as error:
                 if not (self.ending and isinstance(error, ConnectionRefusedError)):
-                    self.lost.append((0, repr(error).encode()))
+                    self.lost.append(repr(error))
                 return
             with connection:
                 while not self.stopped.is_set() and not connection.ends:
-                    if not self.ask(connection, seen):
+                    if not self.note(connection, seen):
                         break
                     time.sleep(self.pause)
-                else:
-                    continue
-            if self.ending:
-                return
 
     def answered(self):
         with self.lock:
