@@ -40,6 +40,8 @@ packages_of() {
       echo python3
       # images of an example's data
       echo libjpeg-turbo-progs
+      # who asks the server, and a certificate of its
+      echo curl openssl
       ;;
     data) echo dataset-fashion-mnist libjpeg-turbo-progs ;;
     format) echo clang-format git ;;

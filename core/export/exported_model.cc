@@ -153,7 +153,7 @@ Function ExportedModel::function(const Strategy& strategy, std::string_view key)
   for (const ServingValue& output : found->outputs) results.push_back(output.tensor);
   auto graph = std::make_shared<const PortableGraph>(part_of(impl_->file.graph, results));
   return strategy.function([graph](const Features& features) { return build(*graph, features); },
-                           {.name = std::string(key)});
+                           {.name = std::string(key), .remainder = Remainder::kPad});
 }
 
 Result<Array> ExportedModel::image_row(std::span<const std::byte> file) const {

@@ -39,13 +39,16 @@ _tenon() {
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --tpu ]]; then
     words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs || $previous == --cluster ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs || $previous == --cluster || $previous == --tls_certificate || $previous == --tls_key || $previous == --token_file ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
     words=$(_tenon_help | grep -oE -- '^  --[a-z][a-z0-9_-]*')
   elif [[ $previous == --* ]] && _tenon_value "$previous"; then
     [[ -n $words ]] || return
+  elif [[ $command == serve && $current == *=* || $command == serve && $previous == '=' ]]; then
+    COMPREPLY=($(compgen -d -- "${current##*=}"))
+    return
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images translation summaries answers text table' ;;

@@ -16,7 +16,9 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::chrono::milliseconds kLingerTime{1000};
+constexpr std::chrono::milliseconds kRest{500};  // so long is a request on its way to a connection, at the end of the port
 constexpr int64_t kLeastBytesPerSecond = 65536;
+constexpr int64_t kMostUnsent = int64_t{1} << 20;  // bytes of parts: who reads so slowly has gone
 constexpr int64_t kMoreWireBytes = int64_t{1} << 20;  // than the body's: heads of chunks
 
 // "Thu, 26 Nov 2026 22:12:13 GMT"; made once a second.
@@ -34,6 +36,32 @@ const std::string& date_text() {
 }
 
 }  // namespace
+
+// Parts of an answer come from another thread, and go by the connection's own.
+class Connection::Parts : public PartSink {
+ public:
+  Parts(std::weak_ptr<Connection> connection, asio::io_context& context, std::shared_ptr<std::atomic<int64_t>> unsent)
+      : connection_(std::move(connection)), context_(context), unsent_(std::move(unsent)) {}
+  bool open() const override { return *unsent_ >= 0; }
+  bool send(std::string part) override {
+    if (!open() || (*unsent_ += std::ssize(part)) > kMostUnsent) return false;
+    post([part = std::move(part)](Connection& c) { c.send_part(part); });
+    return true;
+  }
+  void end() override {
+    post([](Connection& c) { c.end_parts(); });
+  }
+
+ private:
+  template <class Work>
+  void post(Work work) {
+    if (const auto connection = connection_.lock())
+      asio::post(context_, [connection, work = std::move(work)] { work(*connection); });
+  }
+  std::weak_ptr<Connection> connection_;
+  asio::io_context& context_;
+  std::shared_ptr<std::atomic<int64_t>> unsent_;
+};
 
 Connection::Connection(asio::io_context& context, tcp::socket socket, HttpShared* shared)
     : context_(context),
@@ -60,6 +88,7 @@ void Connection::start(bool too_many) {
 void Connection::end() {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
+  if (unsent_) *unsent_ = INT64_MIN / 2;
   take_back_bytes();
   boost::system::error_code ignored;
   socket_.close(ignored);
@@ -75,7 +104,8 @@ void Connection::check_time(Clock::time_point now) {
   if (state_ == State::kHandling || state_ == State::kEnded) return;
   const bool idle = state_ == State::kReading && in_.empty() && !parser_->started();
   boost::system::error_code ignored;
-  if (idle && shared_->closing && socket_.available(ignored) == 0) return end();
+  const bool rests = now - (deadline_ - shared_->options.idle_time) >= kRest;
+  if (idle && shared_->closing && rests && socket_.available(ignored) == 0) return end();
   if (now < deadline_) return;
   if (state_ == State::kReading && !idle && !writing_) return refuse(408, "the request did not come in time");
   // What a peer did not read in all the time goes, too: else the system would keep it, megabytes for each, for minutes.
@@ -195,22 +225,51 @@ void Connection::respond(HttpResponse response) {
   out += "HTTP/1.1 ";
   out += std::to_string(response.status) + " " + reason_of(response.status);
   out += "\r\nDate: " + date_text() + "\r\nContent-Type: " + response.content_type;
-  out += "\r\nContent-Length: " + std::to_string(response.body.size());
+  if (!response.parts)
+    out += "\r\nContent-Length: " + std::to_string(response.body.size());
+  else
+    out += "\r\nTransfer-Encoding: chunked";
   out += "\r\nX-Content-Type-Options: nosniff\r\nCache-Control: no-store";
   if (response.allow) out += std::string("\r\nAllow: ") + response.allow;
   if (response.retry_after) out += "\r\nRetry-After: " + std::to_string(response.retry_after);
   if (response.status == 401) out += "\r\nWWW-Authenticate: Bearer";
   out += keep_ ? "\r\nConnection: keep-alive\r\n\r\n" : "\r\nConnection: close\r\n\r\n";
+  if (response.parts) return begin_parts(std::move(out), response);
   if (!head_only_) out += response.body;
   head_only_ = false;
   set_deadline(std::ssize(out));
   send(std::move(out));
 }
 
+void Connection::begin_parts(std::string head, const HttpResponse& response) {
+  in_parts_ = true;
+  unsent_ = std::make_shared<std::atomic<int64_t>>(0);
+  deadline_ = Clock::time_point::max();  // how long parts take is the handler's affair
+  send(std::move(head));
+  if (state_ != State::kEnded) response.parts(std::make_shared<Parts>(weak_from_this(), context_, unsent_));
+}
+
+// A chunk: its size in hexadecimal digits, its bytes.
+void Connection::send_part(const std::string& part) {
+  if (state_ == State::kEnded || !in_parts_) return;
+  char size[32];
+  const int digits = std::snprintf(size, sizeof size, "%zx\r\n", part.size());
+  send(std::string(size, static_cast<size_t>(digits)) + part + "\r\n");
+  *unsent_ -= std::ssize(part);
+  if (std::ssize(next_) > kMostUnsent) end();
+}
+
+void Connection::end_parts() {
+  if (state_ == State::kEnded || !in_parts_) return;
+  in_parts_ = false;
+  set_deadline(0);
+  send("0\r\n\r\n");
+}
+
 void Connection::send(std::string bytes) {
   if (tls_) {
     if (!tls_->send(bytes)) return end();
-    if (!keep_ && state_ == State::kAnswering) tls_->close();
+    if (!keep_ && state_ == State::kAnswering && !in_parts_) tls_->close();
     bytes = tls_->take_output();
   }
   next_.empty() ? next_.swap(bytes) : void(next_ += bytes);
@@ -232,7 +291,7 @@ void Connection::write() {
 void Connection::on_written() {
   if (!next_.empty()) return write();
   out_.clear();
-  if (state_ != State::kAnswering) return;
+  if (state_ != State::kAnswering || in_parts_) return;
   if (!keep_) return linger();
   state_ = State::kReading;
   set_deadline(0);

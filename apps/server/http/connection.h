@@ -19,6 +19,7 @@ struct HttpShared {
   const HttpOptions options;
   HttpHandler* const handler;
   Metrics* const metrics;
+  std::atomic<int64_t> arriving = 0;   // connections that were accepted, and are not counted yet
   std::atomic<bool> draining = false;  // each answer is its connection's last
   std::atomic<bool> closing = false;   // connections without a request are closed
 };
@@ -54,6 +55,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool check_head();
   void handle();
   void respond(HttpResponse response);
+  void begin_parts(std::string head, const HttpResponse& response);
+  void send_part(const std::string& part);
+  void end_parts();
   void refuse(int status, const std::string& message);
   void send(std::string bytes);
   void write();
@@ -61,6 +65,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void linger();
   void set_deadline(int64_t bytes);
   void take_back_bytes();
+  class Parts;
 
   boost::asio::io_context& context_;
   boost::asio::ip::tcp::socket socket_;
@@ -74,6 +79,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false, writing_ = false;
   bool keep_ = true;         // the connection, after this answer
   bool head_only_ = false;   // the request is HEAD
+  bool in_parts_ = false;    // the answer has not come to its end
+  std::shared_ptr<std::atomic<int64_t>> unsent_;  // bytes of parts that wait; negative: the connection has ended
   int64_t wire_bytes_ = 0;   // of this request
   int64_t body_bytes_ = 0;   // that were added to the metric
 };

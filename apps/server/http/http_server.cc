@@ -1,5 +1,8 @@
 #include "server/http/http_server.h"
 
+#include <linux/filter.h>
+#include <sys/socket.h>
+
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,6 +22,14 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kLook{100};
 
+// A filter that lets nothing through: who comes now is not accepted by the system, between our last look at its queue and the end of
+// the port, but tries again and finds the port closed.
+void refuse_new(int listener) {
+  sock_filter nothing = {BPF_RET | BPF_K, 0, 0, 0};
+  const sock_fprog program = {1, &nothing};
+  (void)::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+}
+
 // A thread with its connections.
 class Worker {
  public:
@@ -29,11 +40,13 @@ class Worker {
     look();
     thread_ = std::thread([this] { context_.run(); });
   }
-  // On its thread.
-  void adopt(tcp::socket socket) {
-    auto connection = std::make_shared<Connection>(context_, std::move(socket), shared_);
-    connections_.push_back(connection);
-    connection->start(shared_->metrics->connections > shared_->options.max_connections);
+  // By any thread.
+  void give(tcp::socket socket) {
+    ++shared_->arriving;
+    asio::post(context_, [this, kept = std::make_shared<tcp::socket>(std::move(socket))] {
+      adopt(std::move(*kept));
+      --shared_->arriving;
+    });
   }
   void stop() {
     context_.stop();
@@ -42,6 +55,11 @@ class Worker {
   }
 
  private:
+  void adopt(tcp::socket socket) {
+    auto connection = std::make_shared<Connection>(context_, std::move(socket), shared_);
+    connections_.push_back(connection);
+    connection->start(shared_->metrics->connections > shared_->options.max_connections);
+  }
   void look() {
     timer_.expires_after(kLook);
     timer_.async_wait([this](const error_code& error) {
@@ -119,8 +137,7 @@ void HttpServer::Impl::accept() {
   acceptor->async_accept(worker.context(), [this, &worker](const error_code& error, tcp::socket socket) {
     if (error == asio::error::operation_aborted || !acceptor->is_open()) return;
     if (!error) {
-      auto kept = std::make_shared<tcp::socket>(std::move(socket));
-      asio::post(worker.context(), [&worker, kept] { worker.adopt(std::move(*kept)); });
+      worker.give(std::move(socket));
       return accept();
     }
     pause->expires_after(kLook);  // no descriptors, no memory
@@ -167,20 +184,21 @@ bool HttpServer::drain(std::chrono::milliseconds grace, std::chrono::millisecond
   std::this_thread::sleep_for(grace);
   impl_->on_first([this] {
     // Those that wait in the system's queue have been accepted as their clients see it.
+    refuse_new(impl_->acceptor->native_handle());
     for (error_code error; !error;) {
       Worker& worker = *impl_->workers[impl_->next++ % impl_->workers.size()];
-      auto socket = std::make_shared<tcp::socket>(worker.context());
-      impl_->acceptor->accept(*socket, error);
-      if (!error) asio::post(worker.context(), [&worker, socket] { worker.adopt(std::move(*socket)); });
+      tcp::socket socket(worker.context());
+      impl_->acceptor->accept(socket, error);
+      if (!error) worker.give(std::move(socket));
     }
     error_code ignored;
     impl_->acceptor->close(ignored);
   });
   impl_->shared.closing = true;
   const auto end = std::chrono::steady_clock::now() + limit;
-  while (impl_->shared.metrics->connections > 0 && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  return impl_->shared.metrics->connections == 0;
+  const auto left = [this] { return impl_->shared.arriving > 0 || impl_->shared.metrics->connections > 0; };
+  while (left() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return !left();
 }
 
 void HttpServer::stop() {

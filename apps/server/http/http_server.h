@@ -42,7 +42,7 @@ class HttpServer {
   int port() const;
 
   // Ends in order: for `grace` connections and requests are taken as before, but each answer is its connection's last; then the port is
-  // closed, and so are connections without a request. Returns when all requests have their answer, or after `limit` beyond
+  // closed, and so are connections that had no request for half a second. Returns when all requests have their answer, or after `limit` beyond
   // grace: false, and some are left.
   bool drain(std::chrono::milliseconds grace, std::chrono::milliseconds limit);
   // Ends at once: connections are cut, the handler is called no more; what is responded is lost.

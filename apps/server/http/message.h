@@ -17,12 +17,23 @@ struct RequestHead {
   std::string_view content_encoding;
 };
 
+// An answer that is sent as it is made. Thread safe; throws nothing.
+class PartSink {
+ public:
+  virtual ~PartSink() = default;
+  virtual bool send(std::string part) = 0;  // false: the peer has gone, or does not read
+  virtual bool open() const = 0;            // whether send() may be true
+  virtual void end() = 0;                   // once
+};
+
 struct HttpResponse {
   int status = 200;
   std::string body;
   const char* content_type = "application/json";
   const char* allow = nullptr;  // of 405: the methods that there are
   int retry_after = 0;          // seconds; 0: is not said
+  // In place of `body`: is called once, when the head is on its way, and gives parts to the sink, perhaps later, by any thread.
+  std::function<void(std::shared_ptr<PartSink>)> parts = {};
 };
 
 // A request whose body has come.

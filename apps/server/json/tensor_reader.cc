@@ -28,6 +28,12 @@ Status lossy(dom::element value, DType dtype) {
                                     std::string(dtype_name(dtype)) + " without loss of precision");
 }
 
+// What simdjson keeps of a list's size ends at 2^24 - 1.
+int64_t elements(dom::array list) {
+  const size_t size = list.size();
+  return size < 0xffffff ? static_cast<int64_t>(size) : std::distance(list.begin(), list.end());
+}
+
 // The largest finite value, and the integers up to which all are exact.
 struct FloatRange {
   double largest, exact;
@@ -108,19 +114,13 @@ Status TensorReader::add_nested(dom::element value, int level) {
   if (level >= rank)
     return Status(Code::kInvalid, "Encountered list at unexpected level: " + std::to_string(level + 1) +
                                       " expected < " + std::to_string(rank + 1));
-  int64_t size = 0;
-  const int64_t expected = input_->type.shape[level];
-  for (const dom::element e : list) {
-    if (++size > expected) break;
-    if (level + 1 == rank && !e.is_array()) {
-      TENON_TRY(add_number(e));
-    } else {
-      TENON_TRY(add_nested(e, level + 1));
-    }
-  }
-  if (size == expected) return {};
-  return Status(Code::kInvalid, "Encountered list at unexpected size: " + std::to_string(list.size()) + " at level: " +
-                                    std::to_string(level + 1) + " expected size: " + std::to_string(expected));
+  const int64_t expected = input_->type.shape[level], size = elements(list);
+  if (size != expected)
+    return Status(Code::kInvalid, "Encountered list at unexpected size: " + std::to_string(size) + " at level: " +
+                                      std::to_string(level + 1) + " expected size: " + std::to_string(expected));
+  const bool numbers = level + 1 == rank;
+  for (const dom::element e : list) TENON_TRY(numbers && !e.is_array() ? add_number(e) : add_nested(e, level + 1));
+  return {};
 }
 
 Status TensorReader::add_number(dom::element value) {

@@ -73,6 +73,10 @@ RequestMethod method_of(RouteKind kind) {
   return kind == RouteKind::kRegress ? RequestMethod::kRegress : RequestMethod::kPredict;
 }
 
+// Of a model of text, which has no versions.
+constexpr const char* kTextStatus =
+    "{\"model_version_status\":[{\"version\":\"1\",\"state\":\"AVAILABLE\",\"status\":{\"error_code\":\"OK\",\"error_message\":\"\"}}]}\n";
+
 HttpResponse too_busy() {
   HttpResponse response = error_response(429, "the queue of the model is full");
   response.retry_after = kRetrySeconds;
@@ -97,8 +101,8 @@ int http_status(const Status& status) {
 
 HttpResponse error_response(int status, std::string_view message) { return {status, error_answer(message)}; }
 
-RestApi::RestApi(const ServedModels* models, Metrics* metrics, RestOptions options)
-    : models_(models), metrics_(metrics), options_(std::move(options)) {}
+RestApi::RestApi(const ServedModels* models, Metrics* metrics, RestOptions options, const TextApi* texts)
+    : models_(models), metrics_(metrics), texts_(texts), options_(std::move(options)) {}
 
 std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
   const Route route = route_of(head.target);
@@ -114,7 +118,7 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
   }
   if (!head.content_encoding.empty() && head.content_encoding != "identity")
     return error_response(415, "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected none");
-  if (!route.predicts()) return std::nullopt;
+  if (!route.predicts() || (is_text(route.model) && route.kind == RouteKind::kPredict)) return std::nullopt;
   const ModelVersions* const model = models_->find(route.model);
   if (!model) return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
   return std::nullopt;
@@ -124,6 +128,7 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
 
 std::optional<HttpResponse> RestApi::handle(HttpRequest&& request, Respond respond) try {
   const Route route = route_of(request.target);
+  if (route.predicts() && is_text(route.model)) return texts_->predict(route.model, std::move(request), std::move(respond));
   if (route.predicts()) return predict(route, std::move(request), std::move(respond));
   return get(route);
 } catch (const std::bad_alloc&) {
@@ -146,6 +151,8 @@ HttpResponse RestApi::get(const Route& route) const {
 }
 
 HttpResponse RestApi::models_get(const Route& route) const {
+  if (is_text(route.model))
+    return route.kind == RouteKind::kStatus ? HttpResponse{200, kTextStatus} : error_response(404, "the model " + route.model + " takes texts, and has no more to tell");
   const ModelVersions* const model = models_->find(route.model);
   if (!model) return error_response(404, "Could not find any versions of model " + route.model);
   std::optional<int64_t> number = route.version.number;

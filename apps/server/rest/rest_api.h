@@ -9,6 +9,7 @@
 #include "server/json/requests.h"
 #include "server/models/served_models.h"
 #include "server/rest/routes.h"
+#include "server/rest/text_api.h"
 
 namespace tenon::server {
 
@@ -20,8 +21,8 @@ struct RestOptions {
 
 class RestApi : public HttpHandler {
  public:
-  // `models` and `metrics` outlive it.
-  RestApi(const ServedModels* models, Metrics* metrics, RestOptions options);
+  // `models`, `metrics` and `texts` outlive it; the last may be nullptr.
+  RestApi(const ServedModels* models, Metrics* metrics, RestOptions options, const TextApi* texts = nullptr);
 
   std::optional<HttpResponse> refuse(const RequestHead& head) override;
   std::optional<HttpResponse> handle(HttpRequest&& request, Respond respond) override;
@@ -34,7 +35,10 @@ class RestApi : public HttpHandler {
   std::optional<HttpResponse> predict(const Route& route, HttpRequest&& request, Respond respond);
 
   const ServedModels* models_;
+  bool is_text(std::string_view model) const { return texts_ && texts_->has(model); }
+
   Metrics* metrics_;
+  const TextApi* texts_;
   const RestOptions options_;
   std::atomic<bool> ending_ = false;
 };

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <mutex>
@@ -10,6 +11,7 @@
 #include "command.h"
 #include "process.h"
 #include "serve/serve_models.h"
+#include "serve/text_models.h"
 #include "server/grpc/grpc_api.h"
 #include "server/http/http_server.h"
 #include "server/http/tls.h"
@@ -25,6 +27,10 @@ using std::chrono::milliseconds;
 void declare_serve(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"seed", "verbose"});
   flags.texts("model", "NAME=DIR of a model: DIR has its versions, as tenon export writes them; once for each model");
+  flags.texts("translate",
+              "NAME=MODEL_DIR of a transformer that was trained: it answers lines with their translations");
+  flags.texts("summarize", "NAME=MODEL_DIR of one that was trained on summaries");
+  flags.texts("generate", "NAME=MODEL_DIR of a gpt: it goes on with a text, whole or as a stream of events");
   flags.text("versions", "", "NAME=N or NAME=all, ..: the newest versions that are served; one, unless it is said");
   flags.text("version_labels", "", "NAME:LABEL=VERSION, ..: names for versions");
   flags.text("canary", "",
@@ -98,6 +104,36 @@ server::RestOptions rest_options(const Flags& flags) {
   return out;
 }
 
+struct TextModelNamed {
+  std::string flag, name, directory;
+};
+
+// Those of --translate, --summarize and --generate. `taken`: other models.
+std::vector<TextModelNamed> texts_named(const Flags& flags, const std::vector<server::ModelConfig>& taken) {
+  std::vector<TextModelNamed> out;
+  for (const char* flag : {"translate", "summarize", "generate"})
+    for (const std::string& text : flags.list(flag)) {
+      const auto [name, directory] = named_directory(flag, text);
+      const auto same = [&name = name](const auto& other) { return other.name == name; };
+      if (std::any_of(taken.begin(), taken.end(), same) || std::any_of(out.begin(), out.end(), same))
+        throw UsageError{format("--%s: two models are called '%s'", flag, name.c_str())};
+      out.push_back({flag, name, directory});
+    }
+  return out;
+}
+
+server::TextApi::Models text_models(const Flags& flags, const std::vector<TextModelNamed>& named) {
+  server::TextApi::Models out;
+  const std::string& device = flags.text("device");
+  for (const TextModelNamed& n : named) {
+    auto model = n.flag == "generate" ? generation_model(n.directory, device)
+                                      : translation_model(n.directory, device, n.flag == "summarize");
+    out[n.name] =
+        std::make_unique<server::TextQueue>(std::move(model), static_cast<size_t>(flags.integer("max_queue_rows")));
+  }
+  return out;
+}
+
 // Lines of several threads.
 server::ServerLog log_of(bool json) {
   return [json, mutex = std::make_shared<std::mutex>()](const std::string& line) {
@@ -140,6 +176,7 @@ void print_address(const Flags& flags, int port) {
 
 int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   const std::vector<server::ModelConfig> configs = served_models_of(flags, words);
+  const std::vector<TextModelNamed> named = texts_named(flags, configs);
   for (const server::ModelConfig& config : configs)
     if (std::error_code error; !std::filesystem::is_directory(config.directory, error))
       throw Error(
@@ -155,15 +192,18 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
                                       flags.integer("max_queue_rows")};
   server::Metrics metrics;
   std::unique_ptr<server::HttpServer> server;  // ends after the models, which still answer
+  const server::ServerLog log = log_of(flags.boolean("json"));
   const auto models = server::ServedModels::open(
                           configs, server::exported_model_loader(flags.text("device"), flags.integer("max_batch_rows")),
-                          batching, &metrics, log_of(flags.boolean("json")))
+                          batching, &metrics, log)
                           .take();
-  server::RestApi api(models.get(), &metrics, rest);
-  server = server::HttpServer::start(http, &api, &metrics).take();
-  print_address(flags, server->port());
+  const server::TextApi texts(text_models(flags, named), rest.request_timeout);
+  for (const std::string& name : texts.names()) log(name + " is ready");
+  server::RestApi api(models.get(), &metrics, rest, &texts);
   server::GrpcApi grpc_api(models.get(), &rest.tokens, rest.request_timeout, rest.limits);
   const std::unique_ptr<server::GrpcServer> grpc = grpc_server(flags, &grpc_api);
+  server = server::HttpServer::start(http, &api, &metrics).take();
+  print_address(flags, server->port());
   models->watch(seconds_of(flags, "poll_seconds"));
 
   while (!interrupted()) std::this_thread::sleep_for(milliseconds(20));
@@ -181,7 +221,7 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
 const Command kServe{
     .name = "serve",
     .arguments = "--model NAME=DIR .. [FLAGS]",
-    .summary = "Answers for exported models, by TF Serving's REST and gRPC interfaces",
+    .summary = "Answers for exported models, by TF Serving's REST and gRPC interfaces, and for models of text",
     .declare = declare_serve,
     .run = run_serve,
 };

@@ -43,7 +43,8 @@ std::optional<T> number_of(const std::string& text) {
 }
 
 [[noreturn]] void refuse_setting(const char* flag, const Setting& setting, const char* expected) {
-  throw UsageError{format("--%s: expected %s, found '%s=%s'", flag, expected, setting.key.c_str(), setting.value.c_str())};
+  throw UsageError{
+      format("--%s: expected %s, found '%s=%s'", flag, expected, setting.key.c_str(), setting.value.c_str())};
 }
 
 ModelConfig& model_named(std::vector<ModelConfig>* models, const char* flag, const std::string& name) {
@@ -56,18 +57,17 @@ ModelConfig& model_named(std::vector<ModelConfig>* models, const char* flag, con
 }
 
 void add_model(std::vector<ModelConfig>* models, const std::string& text) {
-  const Setting setting = setting_of("model", text, "NAME=DIR");
-  if (setting.key.find_first_of("/:% ?#") != setting.key.npos)
-    throw UsageError{format("--model: '%s' is no name of a model: it becomes a part of addresses", setting.key.c_str())};
+  const auto [name, directory] = named_directory("model", text);
   for (const ModelConfig& model : *models)
-    if (model.name == setting.key) throw UsageError{format("--model: two models are called '%s'", model.name.c_str())};
-  models->push_back({setting.key, setting.value});
+    if (model.name == name) throw UsageError{format("--model: two models are called '%s'", name.c_str())};
+  models->push_back({name, directory});
 }
 
 void add_versions(std::vector<ModelConfig>* models, const Setting& s) {
   ModelConfig& model = model_named(models, "versions", s.key);
   const std::optional<int> count = s.value == "all" ? std::optional<int>(0) : number_of<int>(s.value);
-  if (!count || *count < (s.value == "all" ? 0 : 1)) refuse_setting("versions", s, "NAME=N with N of 1 and more, or NAME=all");
+  if (!count || *count < (s.value == "all" ? 0 : 1))
+    refuse_setting("versions", s, "NAME=N with N of 1 and more, or NAME=all");
   model.newest = *count;
 }
 
@@ -75,7 +75,8 @@ void add_label(std::vector<ModelConfig>* models, const Setting& s) {
   constexpr const char* kExpected = "NAME:LABEL=VERSION";
   const size_t colon = s.key.find(':');
   const std::optional<int64_t> number = number_of<int64_t>(s.value);
-  if (colon == s.key.npos || colon + 1 == s.key.size() || !number || *number < 0) refuse_setting("version_labels", s, kExpected);
+  if (colon == s.key.npos || colon + 1 == s.key.size() || !number || *number < 0)
+    refuse_setting("version_labels", s, kExpected);
   model_named(models, "version_labels", s.key.substr(0, colon)).labels[s.key.substr(colon + 1)] = *number;
 }
 
@@ -85,21 +86,34 @@ void add_canary(std::vector<ModelConfig>* models, const Setting& s, bool version
   if (!share || !(*share > 0 && *share < 1)) refuse_setting("canary", s, "NAME=SHARE with a share between 0 and 1");
   model.canary = *share;
   if (!versions_given) model.newest = 2;
-  if (model.newest == 1) throw UsageError{format("--canary: %s serves one version; --versions %s=2 or more serves others", s.key.c_str(), s.key.c_str())};
+  if (model.newest == 1)
+    throw UsageError{
+        format("--canary: %s serves one version; --versions %s=2 or more serves others", s.key.c_str(), s.key.c_str())};
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> named_directory(const std::string& flag, const std::string& text) {
+  const Setting setting = setting_of(flag, text, "NAME=DIR");
+  if (setting.key.find_first_of("/:% ?#") != setting.key.npos)
+    throw UsageError{
+        format("--%s: '%s' is no name of a model: it becomes a part of addresses", flag.c_str(), setting.key.c_str())};
+  return {setting.key, setting.value};
+}
 
 std::vector<ModelConfig> served_models_of(const Flags& flags, const std::vector<std::string>& words) {
   std::vector<ModelConfig> models;
   for (const std::string& text : flags.list("model")) add_model(&models, text);
   for (const std::string& text : words) add_model(&models, text);
-  if (models.empty()) throw UsageError{"expected --model NAME=DIR"};
+  const bool texts =
+      !flags.list("translate").empty() || !flags.list("summarize").empty() || !flags.list("generate").empty();
+  if (models.empty() && !texts) throw UsageError{"expected --model NAME=DIR"};
   const std::vector<Setting> versions = settings_of(flags, "versions", "NAME=N or NAME=all");
   for (const Setting& s : versions) add_versions(&models, s);
   for (const Setting& s : settings_of(flags, "version_labels", "NAME:LABEL=VERSION")) add_label(&models, s);
   for (const Setting& s : settings_of(flags, "canary", "NAME=SHARE"))
-    add_canary(&models, s, std::any_of(versions.begin(), versions.end(), [&](const Setting& v) { return v.key == s.key; }));
+    add_canary(&models, s,
+               std::any_of(versions.begin(), versions.end(), [&](const Setting& v) { return v.key == s.key; }));
   return models;
 }
 

@@ -35,10 +35,17 @@ GrowingText::~GrowingText() {
   }
 }
 
-Decoder::Shows show_first(GrowingText& text, std::function<std::string(const std::vector<int32_t>& ids)> text_of) {
-  return [&text, text_of = std::move(text_of)](const Decoded& so_far) {
+ShowsText on_terminal(GrowingText& text) {
+  return [&text](const std::string& so_far) {
     if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
-    text.show(text_of(so_far.ids.row(0).row(0).to<int32_t>()));
+    text.show(so_far);
+  };
+}
+
+Decoder::Shows show_first(ShowsText shows, std::function<std::string(const std::vector<int32_t>& ids)> text_of) {
+  if (!shows) return nullptr;
+  return [shows = std::move(shows), text_of = std::move(text_of)](const Decoded& so_far) {
+    shows(text_of(so_far.ids.row(0).row(0).to<int32_t>()));
   };
 }
 

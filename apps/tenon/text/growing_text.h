@@ -1,7 +1,9 @@
 // A text on a terminal that grows word by word.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "tenon/decoding.h"
 
@@ -24,8 +26,11 @@ class GrowingText {
   std::string printed_;
 };
 
-// What a Decoder is given that shows its first text, which `text_of` makes of the ids. Throws Error(kInterrupted) where a
-// person ends it.
-Decoder::Shows show_first(GrowingText& text, std::function<std::string(const std::vector<int32_t>& ids)> text_of);
+// Is given all of a text so far, as it grows. What it throws ends the writing.
+using ShowsText = std::function<void(const std::string& so_far)>;
+// Shows it there; throws Error(kInterrupted) where the person ends it.
+ShowsText on_terminal(GrowingText& text);
+// What a Decoder is given whose first text is shown, which `text_of` makes of the ids; nothing where `shows` is empty.
+Decoder::Shows show_first(ShowsText shows, std::function<std::string(const std::vector<int32_t>& ids)> text_of);
 
 }  // namespace tenon::runner

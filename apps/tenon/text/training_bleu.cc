@@ -19,7 +19,8 @@ class TrainingBleu {
                  .source = flags.required("bleu_source")},
         params_(params),
         references_(read_lines(flags.required("bleu_ref"))) {
-    for (std::string& text : read_lines(flags.required("bleu_source"))) lines_.push_back({.source = std::move(text), .line = static_cast<int64_t>(lines_.size()) + 1});
+    for (std::string& text : read_lines(flags.required("bleu_source")))
+      lines_.push_back({.source = std::move(text), .line = static_cast<int64_t>(lines_.size()) + 1});
     if (lines_.size() != references_.size())
       throw UsageError{format("--bleu_source has %zu lines and --bleu_ref %zu", lines_.size(), references_.size())};
   }

@@ -223,7 +223,7 @@ void translate_visibly(Translator& translator, std::vector<Sentence>& lines) {
   for (Sentence& line : lines) {
     std::vector<Sentence> one{std::move(line)};
     GrowingText text;
-    translator.translate(one, &text);
+    translator.translate(one, on_terminal(text));
     text.end(one[0].translation);
   }
 }
@@ -263,6 +263,20 @@ int run_translate(const Flags& flags, const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::unique_ptr<Translator> open_translator(const std::string& model_dir, const std::string& device, bool summarizes) {
+  Flags flags;
+  (summarizes ? declare_summarize : declare_translate)(flags, {});
+  add_common_flags(flags);
+  flags.parse({"--model_dir", model_dir, "--device", device});
+  const ModelRun model(flags, {});
+  if (&model.kind() != &kPairs)
+    throw Error(Status(Code::kInvalid, format("%s: the model %s does not %s; transformer does", model_dir.c_str(),
+                                              model.info().name, summarizes ? "summarize" : "translate")));
+  auto translator = std::make_unique<Translator>(options_of(flags, model.params()), model.params());
+  translator->load(trained_checkpoint(flags));
+  return translator;
+}
 
 const Command kTranslate{
     .name = "translate",

@@ -34,7 +34,7 @@ Translator::Translator(TranslatorOptions options, const Params& params)
 
 void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
 
-void Translator::translate(std::vector<Sentence>& lines, GrowingText* grows) {
+void Translator::translate(std::vector<Sentence>& lines, const ShowsText& grows) {
   std::vector<size_t> order;  // of those that say something, the short ones first
   for (size_t i = 0; i < lines.size(); ++i) {
     encode(lines[i]);
@@ -82,7 +82,7 @@ Decoder& Translator::decoder(int64_t length, int64_t max_length) {
 // Up to its end.
 std::string Translator::text_of(std::span<const int32_t> ids) const { return words_.decode(ids.first(written(ids))); }
 
-void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which, GrowingText* grows) {
+void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows) {
   const bool padded = options_.padded_length > 0;
   const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
   const int64_t length = padded ? options_.padded_length : size_of_program(longest);
@@ -98,7 +98,7 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
   Decoder& decode = decoder(length, max_length);
   const Arrays inputs{{"inputs", Array(ids, {batch, length})}};
   const int64_t most = target > 0 ? max_length : std::min(max_length, longest + options_.extra_length);
-  const auto shows = grows ? show_first(*grows, [&](const auto& so_far) { return text_of(so_far); }) : nullptr;
+  const auto shows = show_first(grows, [&](const auto& so_far) { return text_of(so_far); });
   const Decoded found = decode(inputs, most, shows);
   check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,14 +47,14 @@ class Translator {
   Status check_text(const Sentence& line) const;
   // Gives each its translation; an empty line has an empty one. `grows`, where it is given, shows that of the only line as it is
   // written; REQUIRED then: a beam_size of 1.
-  void translate(std::vector<Sentence>& lines, GrowingText* grows = nullptr);
+  void translate(std::vector<Sentence>& lines, const ShowsText& grows = {});
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:
   std::string where(const Sentence& line) const;  // "FILE:LINE: "
   void encode(Sentence& line) const;
   Decoder& decoder(int64_t length, int64_t max_length);
-  void translate(std::vector<Sentence>& lines, std::span<const size_t> which, GrowingText* grows);
+  void translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows);
   std::string text_of(std::span<const int32_t> ids) const;
 
   TranslatorOptions options_;
@@ -63,5 +64,8 @@ class Translator {
   std::map<int64_t, Decoder> decoders_;
   int64_t tokens_ = 0;
 };
+
+// As `tenon translate`, or `tenon summarize`, opens the model directory: with its defaults.
+std::unique_ptr<Translator> open_translator(const std::string& model_dir, const std::string& device, bool summarizes);
 
 }  // namespace tenon::runner

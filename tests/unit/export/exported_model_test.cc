@@ -67,18 +67,20 @@ TEST(ExportedModel, AnswersForAnyNumberOfRows) {
   const Exported exported;
   ASSERT_TRUE(exported.status().ok()) << exported.status().message();
   const ExportedModel model = ExportedModel::open(exported.path()).take();
-  Strategy strategy("cpu");
-  check(model.load(strategy));
-  Function predict = model.function(strategy);
-  for (const int64_t rows : {1, 2, 8, 33}) {
-    const Results results = predict({{"x", inputs(rows)}});
-    const std::vector<float> p = results["probabilities"].to<float>();
-    ASSERT_EQ(p.size(), static_cast<size_t>(rows * kClasses));
-    for (int64_t e = 0; e < rows; ++e)
-      for (int64_t c = 0; c < kClasses; ++c)
-        EXPECT_NEAR(p[static_cast<size_t>(e * kClasses + c)], known_probabilities(e)[static_cast<size_t>(c)], 1e-6);
+  for (const char* device : {"cpu", "tpu-emulator:v2-8,dots=f32"}) {
+    Strategy strategy(device);
+    check(model.load(strategy));
+    Function predict = model.function(strategy);
+    for (const int64_t rows : {1, 2, 8, 33}) {
+      const Results results = predict({{"x", inputs(rows)}});
+      const std::vector<float> p = results["probabilities"].to<float>();
+      ASSERT_EQ(p.size(), static_cast<size_t>(rows * kClasses));
+      for (int64_t e = 0; e < rows; ++e)
+        for (int64_t c = 0; c < kClasses; ++c)
+          EXPECT_NEAR(p[static_cast<size_t>(e * kClasses + c)], known_probabilities(e)[static_cast<size_t>(c)], 1e-6);
+    }
+    EXPECT_EQ(predict.traces(), 4);
   }
-  EXPECT_EQ(predict.traces(), 4);
 }
 
 TEST(ExportedModel, TellsItsSignaturesAndLabels) {

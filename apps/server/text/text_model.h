@@ -1,0 +1,27 @@
+// Models of text: lines in, lines out, as those that translate or go on with a prompt.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/status.h"
+
+namespace tenon::server {
+
+// Used by one thread at a time.
+class TextModel {
+ public:
+  virtual ~TextModel() = default;
+  virtual size_t max_lines() const = 0;  // of a call of write()
+  // A text for each line. kInvalid names the line that cannot be read, from 0.
+  virtual Result<std::vector<std::string>> write(const std::vector<std::string>& lines) = 0;
+  // Whether it can show a text as it grows.
+  virtual bool streams() const { return false; }
+  // `takes` gets all of the text so far, now and then, and at the end; false: nobody reads it any more. REQUIRED: streams().
+  using TakesText = std::function<bool(std::string_view so_far)>;
+  virtual Status stream(const std::string& /*line*/, const TakesText& /*takes*/) { return {}; }
+};
+
+}  // namespace tenon::server

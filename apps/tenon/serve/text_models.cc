@@ -1,0 +1,69 @@
+#include "serve/text_models.h"
+
+#include "text/generator.h"
+#include "text/translator.h"
+
+namespace tenon::runner {
+namespace {
+
+constexpr size_t kLines = 32;  // at a time
+
+class Translation : public server::TextModel {
+ public:
+  explicit Translation(std::unique_ptr<Translator> translator) : translator_(std::move(translator)) {}
+  size_t max_lines() const override { return kLines; }
+  Result<std::vector<std::string>> write(const std::vector<std::string>& lines) override {
+    std::vector<Sentence> sentences;
+    for (const std::string& line : lines) {
+      sentences.push_back({.source = line});
+      if (const Status status = translator_->check_text(sentences.back()); !status.ok())
+        return Status(status.code(), "element " + std::to_string(sentences.size() - 1) + ": " + status.message());
+    }
+    translator_->translate(sentences);
+    std::vector<std::string> out;
+    for (Sentence& sentence : sentences) out.push_back(std::move(sentence.translation));
+    return out;
+  }
+
+ private:
+  std::unique_ptr<Translator> translator_;
+};
+
+class Generation : public server::TextModel {
+ public:
+  explicit Generation(std::unique_ptr<Generator> generator) : generator_(std::move(generator)) {}
+  size_t max_lines() const override { return kLines; }
+  Result<std::vector<std::string>> write(const std::vector<std::string>& lines) override {
+    std::vector<Prompt> prompts;
+    for (const std::string& line : lines) prompts.push_back({line, "element " + std::to_string(prompts.size()) + ": "});
+    return generator_->texts(prompts);
+  }
+  bool streams() const override { return true; }
+  Status stream(const std::string& line, const TakesText& takes) override {
+    try {
+      const std::string whole = generator_->texts({{line, ""}}, [&](const std::string& so_far) {
+        if (!takes(so_far)) throw Error(Status(Code::kInterrupted, "nobody reads it any more"));
+      })[0];
+      (void)takes(whole);
+      return {};
+    } catch (const Error& e) {
+      return e.status();
+    }
+  }
+
+ private:
+  std::unique_ptr<Generator> generator_;
+};
+
+}  // namespace
+
+std::unique_ptr<server::TextModel> translation_model(const std::string& model_dir, const std::string& device,
+                                                     bool summarizes) {
+  return std::make_unique<Translation>(open_translator(model_dir, device, summarizes));
+}
+
+std::unique_ptr<server::TextModel> generation_model(const std::string& model_dir, const std::string& device) {
+  return std::make_unique<Generation>(open_generator(model_dir, device));
+}
+
+}  // namespace tenon::runner

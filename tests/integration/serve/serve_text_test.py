@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Texts by `tenon serve`: whole, as a stream of events, and what is refused.
+
+Usage: serve_text_test.py TENON GPT_DIR TRANSFORMER_DIR WORK
+"""
+import json
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+
+FAILED = []
+
+
+def check(name, right, found=""):
+    if not right:
+        FAILED.append(name)
+        print(f"FAILED  {name}: {found}")
+
+
+class Served:
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([*arguments, "--port", "0", "--json", "--drain_seconds", "0"], stdout=subprocess.PIPE, text=True)
+        line = {}
+        while line.get("event") != "address":
+            line = json.loads(self.process.stdout.readline())
+        self.address = line["address"]
+
+    def get(self, path):
+        return json.loads(urllib.request.urlopen(self.address + path).read())
+
+    def post(self, model, body, verb="predict"):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.address}/v1/models/{model}:{verb}", data)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                return answer.status, answer.headers["Content-Type"], answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+    def predictions(self, model, texts):
+        status, _, body = self.post(model, {"instances": texts})
+        return json.loads(body)["predictions"] if status == 200 else body
+
+    def events(self, model, text):
+        status, kind, body = self.post(model, {"instances": [text], "stream": True})
+        check("a stream is one of events", (status, kind) == (200, "text/event-stream"), (status, kind))
+        return [json.loads(event.removeprefix("data: ")) for event in body.split("\n\n") if event]
+
+
+def lines_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def check_generation(served, tenon, gpt):
+    answers = served.predictions("gpt", ["After 3 comes", "After 4 comes"])
+    check("a text goes on with its prompt", [a[:13] for a in answers] == ["After 3 comes", "After 4 comes"], answers)
+    events = served.events("gpt", "After 3 comes")
+    check("a stream ends", events[-1] == {"done": True}, events[-1:])
+    text = "".join(event.get("text", "") for event in events)
+    check("a stream's parts are a text that begins with the prompt", text.startswith("After 3 comes") and len(text) > 13, text)
+    status = served.get("/v1/models/gpt")["model_version_status"][0]["state"]
+    check("the status is available", status == "AVAILABLE", status)
+
+
+def check_translation(served, tenon, transformer, work):
+    with open(f"{work}/lines", "w", encoding="utf-8") as file:
+        file.write("one two\nthree\n\n")
+    expected = lines_of(tenon, "translate", "--model_dir", transformer, "--file", f"{work}/lines", "--device", "cpu")
+    found = served.predictions("to_german", ["one two", "three", ""])
+    check("translations are those of tenon translate", found == expected, (found, expected))
+    status, _, body = served.post("to_german", {"inputs": [{"text": "three"}]})
+    check("columns", status == 200 and json.loads(body) == {"outputs": [expected[1]]}, body)
+    several = [None] * 8
+    def ask(i):
+        several[i] = served.predictions("to_german", ["three" if i % 2 else "one two"])
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check("requests that meet have their own answers", several == [[expected[i % 2]] for i in range(8)], several)
+
+
+def check_refusals(served):
+    def refused(name, model, body, status, text, verb="predict"):
+        found = served.post(model, body, verb)
+        check(name, found[0] == status and text in json.loads(found[2])["error"], found)
+
+    refused("no list", "gpt", {"instances": "a"}, 400, "'instances' must be a list with at least one text")
+    refused("nothing", "gpt", {"instances": []}, 400, "'instances' must be a list with at least one text")
+    refused("a number", "gpt", {"instances": ["a", 1]}, 400, "'instances': element 1 is no text")
+    refused("no texts", "gpt", {}, 400, "Missing 'inputs' or 'instances' key")
+    refused("an unknown key", "gpt", {"instances": ["a"], "tokens": 3}, 400, 'the key "tokens" is not known')
+    refused("two streams", "gpt", {"instances": ["a", "b"], "stream": True}, 400, "one text is streamed, found 2")
+    refused("a stream of what has none", "to_german", {"instances": ["a"], "stream": True}, 400, "cannot stream")
+    refused("no JSON", "gpt", b"{", 400, "JSON Parse error")
+    refused("no UTF-8", "gpt", b'{"instances": ["\xff"]}', 400, "JSON Parse error")
+    refused("too many", "gpt", {"instances": ["a"] * 600}, 400, "the request has 600 texts, the server takes at most 512")
+    refused("a prompt that leaves no room", "gpt", {"instances": ["a", "After 3 comes " * 40]}, 400, "element 1: the prompt has")
+    refused("a verb of tensors", "gpt", {"examples": []}, 404, "gpt", "classify")
+    found = served.events("gpt", "After 3 comes " * 40)
+    check("a stream tells its error", "the prompt has" in found[-1].get("error", ""), found)
+
+
+def main():
+    tenon, gpt, transformer, work = sys.argv[1:]
+    served = Served(tenon, "serve", "--device", "cpu", "--generate", f"gpt={gpt}", "--translate", f"to_german={transformer}")
+    try:
+        check_generation(served, tenon, gpt)
+        check_translation(served, tenon, transformer, work)
+        check_refusals(served)
+        check_generation(served, tenon, gpt)  # and it goes on
+    finally:
+        served.process.terminate()
+    check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
+    sys.exit(1 if FAILED else 0)
+
+
+main()

@@ -1,0 +1,151 @@
+// Which texts are written together. The model's calls are held back, so that the order is a matter of construction.
+#include "server/text/text_queue.h"
+
+#include <future>
+
+#include "server/text/text_requests.h"
+#include "unit/server/fake_model.h"
+
+namespace tenon::server {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// Writes each line twice; "bad" is an error, "throws" is thrown.
+class Doubling : public TextModel {
+ public:
+  std::shared_ptr<Gate> gate = std::make_shared<Gate>();
+  std::shared_ptr<std::vector<size_t>> calls = std::make_shared<std::vector<size_t>>();
+
+  size_t max_lines() const override { return 3; }
+  bool streams() const override { return true; }
+  Result<Lines> write(const Lines& lines) override {
+    gate->pass();
+    calls->push_back(lines.size());
+    Lines out;
+    for (const std::string& line : lines) {
+      if (line == "bad") return Status(Code::kInvalid, "a bad line");
+      if (line == "throws") throw std::runtime_error("thrown");
+      out.push_back(line + line);
+    }
+    return out;
+  }
+  Status stream(const std::string& line, const TakesText& takes) override {
+    gate->pass();
+    for (size_t n = 1; n <= line.size(); ++n)
+      if (!takes(std::string_view(line).substr(0, n))) return Status(Code::kInterrupted, "nobody reads it any more");
+    return {};
+  }
+};
+
+class TextQueueTest : public ::testing::Test {
+ protected:
+  void make(size_t max_lines = 100) {
+    auto model = std::make_unique<Doubling>();
+    gate = model->gate;
+    calls = model->calls;
+    queue = std::make_unique<TextQueue>(std::move(model), max_lines);
+  }
+  ~TextQueueTest() override {
+    if (gate) gate->open();
+  }
+  std::optional<std::future<Result<Lines>>> ask(const Lines& lines, std::chrono::steady_clock::time_point deadline =
+                                                                        std::chrono::steady_clock::time_point::max()) {
+    const auto promise = std::make_shared<std::promise<Result<Lines>>>();
+    TextRequest request{lines, deadline, [promise](Result<Lines> texts) { promise->set_value(std::move(texts)); }};
+    if (!queue->submit(std::move(request))) return std::nullopt;
+    return promise->get_future();
+  }
+  // Takes `most` parts.
+  std::future<std::pair<std::string, Status>> stream(const std::string& line, size_t most) {
+    const auto promise = std::make_shared<std::promise<std::pair<std::string, Status>>>();
+    const auto last = std::make_shared<std::string>();
+    TextRequest request{{line}};
+    request.takes = [last, most](std::string_view so_far) { return *last = so_far, so_far.size() < most; };
+    request.ended = [promise, last](const Status& status) { promise->set_value({*last, status}); };
+    EXPECT_TRUE(queue->submit(std::move(request)));
+    return promise->get_future();
+  }
+
+  std::shared_ptr<Gate> gate;
+  std::shared_ptr<std::vector<size_t>> calls;
+  std::unique_ptr<TextQueue> queue;
+};
+
+TEST_F(TextQueueTest, WhatWaitsGoesTogetherUpToTheModelsLimit) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto b = ask({"b"}), c = ask({"c", "d"}), e = ask({"e"});
+  gate->open();
+  EXPECT_EQ(*a->get(), Lines{"aa"});
+  EXPECT_EQ(*b->get(), Lines{"bb"});
+  EXPECT_EQ(*c->get(), (Lines{"cc", "dd"}));
+  EXPECT_EQ(*e->get(), Lines{"ee"});
+  EXPECT_EQ(*calls, (std::vector<size_t>{1, 3, 1}));
+}
+
+TEST_F(TextQueueTest, OneRequestsFaultIsNotTheOthers) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto bad = ask({"bad"}), good = ask({"b"}), throws = ask({"throws"});
+  gate->open();
+  EXPECT_EQ(bad->get().status().message(), "a bad line");
+  EXPECT_EQ(*good->get(), Lines{"bb"});
+  EXPECT_EQ(throws->get().status().code(), Code::kInternal);
+  EXPECT_EQ(*ask({"c"})->get(), Lines{"cc"});
+}
+
+TEST_F(TextQueueTest, TakesAsManyLinesAsItMay) {
+  make(2);
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto b = ask({"b"}), c = ask({"c"});
+  EXPECT_FALSE(ask({"d"}));
+  gate->open();
+  EXPECT_EQ(*b->get(), Lines{"bb"});
+  EXPECT_EQ(*c->get(), Lines{"cc"});
+  EXPECT_FALSE(ask({"a", "b", "c"}));
+}
+
+TEST_F(TextQueueTest, RefusesWhatWaitedTooLongAndWhatIsLeftAtTheEnd) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto late = ask({"b"}, std::chrono::steady_clock::now());
+  auto more = ask({"c"});
+  gate->allow(1);
+  EXPECT_EQ(late->get().status().code(), Code::kTimeout);
+  gate->wait_for_call();
+  auto left = ask({"d"});
+  std::thread end([this] { queue.reset(); });
+  gate->open();
+  end.join();
+  const Result<Lines> answer = left->get();  // it came in time, or did not
+  EXPECT_TRUE(answer.ok() || answer.status().code() == Code::kUnavailable);
+}
+
+TEST_F(TextQueueTest, StreamsATextAsItGrowsUntilNobodyReads) {
+  make();
+  const auto [whole, ended] = stream("abc", 9).get();
+  EXPECT_EQ(whole, "abc");
+  EXPECT_TRUE(ended.ok());
+  const auto [part, cut] = stream("abc", 2).get();
+  EXPECT_EQ(part, "ab");
+  EXPECT_EQ(cut.code(), Code::kInterrupted);
+}
+
+TEST(TextAnswers, AreJson) {
+  EXPECT_EQ(text_answer({"a\"", "b\n"}, false), "{\"predictions\":[\"a\\\"\",\"b\\n\"]}\n");
+  EXPECT_EQ(text_answer({}, true), "{\"outputs\":[]}\n");
+  EXPECT_EQ(text_event("x\ny"), "data: {\"text\":\"x\\ny\"}\n\n");
+  EXPECT_EQ(done_event(), "data: {\"done\":true}\n\n");
+}
+
+}  // namespace
+}  // namespace tenon::server
