@@ -5,7 +5,9 @@ import io
 import json
 import os
 import random
+import select
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -137,6 +139,15 @@ class Clients:
     def connect(self):
         return Connection(self.server.port)
 
+    def dropped(self, connection):
+        """Whether the server has ended a connection without a request, as it may while it ends: then none is sent, as clients do."""
+        if not self.ending or not select.select([connection.socket], [], [], 0)[0]:
+            return False
+        try:
+            return connection.socket.recv(1, socket.MSG_PEEK) == b""
+        except ConnectionError:
+            return True
+
     def ask(self, connection):
         """The model that answered, what came."""
         response = connection.ask("POST", PREDICT, BODY)
@@ -166,7 +177,7 @@ class Clients:
                     self.lost.append(repr(error))
                 return
             with connection:
-                while not self.stopped.is_set() and not connection.ends:
+                while not self.stopped.is_set() and not connection.ends and not self.dropped(connection):
                     if not self.note(connection, seen):
                         break
                     time.sleep(self.pause)
