@@ -1,5 +1,8 @@
 #include "server/http/connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
@@ -105,6 +108,10 @@ void Connection::check_time(Clock::time_point now) {
   if (idle && shared_->closing && rests && socket_.available(ignored) == 0) return end();
   if (now < deadline_) return;
   if (state_ == State::kReading && !idle && !writing_) return refuse(408, "the request did not come in time");
+  // What a peer did not read in all the time goes, too: else the system would keep it, megabytes for each, for minutes.
+  int unread = 0;
+  if (::ioctl(socket_.native_handle(), SIOCOUTQ, &unread) == 0 && unread > 0)
+    socket_.set_option(tcp::socket::linger(true, 0), ignored);
   end();
 }
 
@@ -212,6 +219,7 @@ void Connection::respond(HttpResponse response) {
   take_back_bytes();
   shared_->metrics->count_response(response.status);
   if (shared_->draining) keep_ = false;
+  if (!keep_) parser_.reset(), std::string().swap(in_);  // of a refused request: it is counted no more
   std::string out;
   out.reserve(320 + response.body.size());
   out += "HTTP/1.1 ";

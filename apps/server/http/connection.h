@@ -71,7 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::ip::tcp::socket socket_;
   HttpShared* const shared_;
   std::unique_ptr<TlsSession> tls_;
-  std::unique_ptr<RequestParser> parser_;
+  std::unique_ptr<RequestParser> parser_;  // none when the last answer is made
   State state_ = State::kReading;
   Clock::time_point deadline_;
   std::string in_;           // what came and is not parsed; of TLS in clear

@@ -1,4 +1,5 @@
 // tenon serve: answers for exported models, as TF Serving's users ask.
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -65,6 +66,13 @@ void allow_many_files() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
   limit.rlim_cur = limit.rlim_max;
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Memory of large requests goes back to the system with them: malloc would keep up to 64 MiB of it, for each thread.
+void keep_little_memory() {
+  constexpr int kKept = 4 << 20;
+  (void)mallopt(M_MMAP_THRESHOLD, kKept);
+  (void)mallopt(M_TRIM_THRESHOLD, kKept);
 }
 
 int http_threads(const Flags& flags) {
@@ -175,6 +183,7 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
           Status(Code::kUnavailable, "'" + config.directory + "' of the model " + config.name + " is no directory"));
   set_stdout(Stdout::kLog);
   allow_many_files();
+  keep_little_memory();
   const server::HttpOptions http = http_options(flags);
   const server::RestOptions rest = rest_options(flags);
   watch_interrupts();
