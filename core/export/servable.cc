@@ -33,6 +33,13 @@ Status check_options(const ServableOptions& options) {
   return {};
 }
 
+std::vector<std::string> tensors_of(const ServingSignature& signature) {
+  std::vector<std::string> out;
+  for (const ServingValue& input : signature.inputs) out.push_back(input.tensor);
+  for (const ServingValue& output : signature.outputs) out.push_back(output.tensor);
+  return out;
+}
+
 // As many rows of each input as of the first; -1 in `rows` where there is none.
 Status check_inputs(const ServingSignature& signature, const Arrays& inputs, int64_t most, int64_t& rows) {
   rows = -1;
@@ -61,6 +68,10 @@ Result<std::unique_ptr<Servable>> Servable::open(const ExportedModel& model, con
     std::unique_ptr<Servable> out(new Servable(model, options));
     TENON_TRY(model.load(out->strategy_));
     for (const ServingSignature& signature : model.signatures()) {
+      if (const Function* same = out->function_of(tensors_of(signature))) {  // files and their numbers, say
+        out->functions_.emplace_back(signature.key, *same);
+        continue;
+      }
       out->functions_.emplace_back(signature.key, model.function(out->strategy_, signature.key));
       for (const int64_t rows : options.batch_sizes) {
         Arrays zeros;
@@ -73,6 +84,12 @@ Result<std::unique_ptr<Servable>> Servable::open(const ExportedModel& model, con
   } catch (const Error& e) {
     return Status(e.status().code(), cat(model.directory(), ": ", e.status().message()));
   }
+}
+
+const Function* Servable::function_of(const std::vector<std::string>& tensors) const {
+  for (const auto& [key, function] : functions_)
+    if (tensors_of(*model_.signature(key)) == tensors) return &function;
+  return nullptr;
 }
 
 Result<Arrays> Servable::predict(std::string_view key, const Arrays& inputs) {

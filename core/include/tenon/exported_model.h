@@ -93,6 +93,7 @@ class Servable {
 
  private:
   Servable(ExportedModel model, ServableOptions options);
+  const Function* function_of(const std::vector<std::string>& tensors) const;  // nullptr: there is none yet
   ExportedModel model_;
   ServableOptions options_;
   Strategy strategy_;
