@@ -9,6 +9,9 @@ namespace {
 namespace beast = boost::beast;
 namespace http = beast::http;
 
+// A chunked request that has begun its body has so many bytes before it: with fewer, Beast's assertions fail.
+constexpr size_t kLeastChunked = 5;
+
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
 // Keeps what the server looks at, and no other field.
@@ -84,6 +87,7 @@ RequestParser::Problem RequestParser::take(std::string* in) {
   size_t taken = 0;
   beast::error_code error;
   while (taken < in->size() && !parser.is_done()) {
+    if (parser.is_header_done() && parser.chunked() && in->size() - taken < kLeastChunked) break;
     const size_t n = parser.put(boost::asio::buffer(in->data() + taken, in->size() - taken), error);
     taken += n;
     if (error || n == 0) break;
