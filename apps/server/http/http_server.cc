@@ -22,7 +22,6 @@ using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kLook{100};
 
-<<<<<<< HEAD
 // How long a handshake that has begun may take until its end, when the port closes.
 constexpr std::chrono::milliseconds kHandshake{100};
 
@@ -35,22 +34,6 @@ void take_no_handshakes(int listener) {
                          {BPF_RET | BPF_K, 0, 0, 0},
                          {BPF_RET | BPF_K, 0, 0, 0xffffffff}};
   const sock_fprog program = {5, steps};
-=======
-// The time in which the system ends the handshakes that it has begun.
-constexpr std::chrono::milliseconds kHandshake{100};
-
-// A filter that lets no SYN through: who comes now is not taken by the system, but tries again and finds the port closed. Who has an
-// answer to its SYN counts itself as connected: what it sends goes through.
-void refuse_new(int listener) {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),  // the flags, in TCP's header
-      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0x12),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x02, 0, 1),  // SYN without ACK
-      BPF_STMT(BPF_RET | BPF_K, 0),
-      BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
-  };
-  const sock_fprog program = {static_cast<unsigned short>(std::size(code)), code};
->>>>>>> rows
   (void)::setsockopt(listener, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
 }
 
@@ -204,11 +187,7 @@ int HttpServer::port() const {
 bool HttpServer::drain(std::chrono::milliseconds grace, std::chrono::milliseconds limit) {
   impl_->shared.draining = true;
   std::this_thread::sleep_for(grace);
-<<<<<<< HEAD
   impl_->on_first([this] { take_no_handshakes(impl_->acceptor->native_handle()); });
-=======
-  refuse_new(impl_->acceptor->native_handle());
->>>>>>> rows
   std::this_thread::sleep_for(kHandshake);
   impl_->on_first([this] {
     // Those that wait in the system's queue have been accepted as their clients see it.
