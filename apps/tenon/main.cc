@@ -89,7 +89,10 @@ void print_error_json(const Status& status) {
   place && place->native ? error.add("native", place->native) : error.raw("native", "null");
   place && place->step ? error.add("step", place->step) : error.raw("step", "null");
   place && !place->node.empty() ? error.add("node", place->node) : error.raw("node", "null");
-  print_line(error.add("message", status.message()).str());
+  try {
+    print_line(error.add("message", status.message()).str());
+  } catch (const Error&) {  // standard output may be what failed: standard error has the message
+  }
 }
 
 // What a device refuses, it may say in lines: they are kept.

@@ -38,7 +38,8 @@ png() { perl -MCompress::Zlib -e '
   sub chunk { my ($t, $d) = @_; pack("N", length $d) . $t . $d . pack("N", crc32($t . $d)) } binmode STDOUT;
   print "\x89PNG\r\n\x1a\n", chunk("IHDR", pack("NNC5", $ARGV[0], 8, 8, 2, 0, 0, 0)),
     chunk("IDAT", compress(("\0" . "\x55" x (3 * $ARGV[0])) x 8)), chunk("IEND", "")' "$1"; }
-for i in 1 2 3; do png 8 >"$work/folders/cat/$i.png"; done
+mkdir "$work/folders/cat/young" "$work/folders/cat/.hidden" # what is below a folder is of its class, as `tenon convert images` has it
+for i in 1 2 young/3 .hidden/4; do png 8 >"$work/folders/cat/$i.png"; done
 png 12 >"$work/folders/dog/1.png"
 echo '%PDF-1.4' >"$work/folders/dog/2.pdf"
 expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.png"
@@ -54,6 +55,12 @@ size=$(perl -e 'binmode STDIN; read STDIN, my $head, 24; print join "x", unpack 
 # Some of each class: a cat of 8 pixels and a dog of 12.
 expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.svg" --count 2
 [ "$(grep -o '<image [^>]* width="[0-9]*"' "$work/sheet.svg" | sed 's/.*width="//' | tr -d '"' | sort -n | tr '\n' ' ')" = '8 12 ' ] || complain "shown: $(grep -o '<image[^>]\{1,60\}' "$work/sheet.svg")"
+# Of a class with fewer images all, and more of the others.
+mkdir -p "$work/folders/emu"
+for i in 1 2 3 4; do png 10 >"$work/folders/emu/$i.png"; done
+expect 0 '' "$tenon" data "$work/folders" --output "$work/sheet.svg" --count 7
+[ "$(grep -o '<image [^>]* width="[0-9]*"' "$work/sheet.svg" | sed 's/.*width="//' | tr -d '"' | sort -n | tr '\n' ' ')" = '8 8 8 10 10 10 12 ' ] || complain "shown: $(grep -o '<image[^>]\{1,60\}' "$work/sheet.svg")"
+rm -r "$work/folders/emu"
 
 echo '# a table, and text'
 printf 'age,name\n3,ann\n5,bob\n' >"$work/t.csv"

@@ -42,7 +42,7 @@ grep -rqs 'step' "$work/none" --include=.lock --include=checkpoint.txt && compla
 "$tenon" inspect graph fashion 2>"$work/err" | true
 found=${PIPESTATUS[0]}  # 0 where the pipe was open for long enough
 [ "$found" -eq 0 ] || code 1 "$found" 'cannot write to standard output: Broken pipe'
-for product in "inspect graph mlp" "inspect ops" "devices" "--help" "--version" "train --help" "bench --help"; do
+for product in "inspect graph mlp" "inspect ops" "devices" "devices --json" "inspect ops --json" "--help" "--version" "train --help" "bench --help"; do
   # shellcheck disable=SC2086
   "$tenon" $product >/dev/full 2>"$work/err"
   code 1 $? 'cannot write to standard output: No space left on device'

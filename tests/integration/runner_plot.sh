@@ -72,6 +72,14 @@ grep -q '^{"event": "run", "run": "seed1", "device": "cpu", "epochs": 2, ' "$wor
 expect 0 '' "$tenon" plot epochs runs
 grep -q '^seed2  cpu  *2 ' "$work/out" || complain "the table: $(cat "$work/out")"
 
+# 32 examples are two steps: eight epochs, of which the device does several at once.
+make_idx small 32 8
+"$tenon" convert idx --input small --output few >/dev/null
+"$tenon" train mlp --hidden 16 --data_dir few --model_dir short --device cpu --train_batch_size 16 --train_steps 16 --iterations_per_loop 4 \
+  --save_summary_steps 4 >/dev/null || complain 'training failed'
+expect 0 '' "$tenon" plot epochs short --json
+[ "$(grep -o "\"epochs\": [0-9]*" "$work/out")" = "\"epochs\": 8" ] || complain "epochs: $(cat "$work/out")"
+
 echo '# predictions'
 printf 'zero\none\ntwo\nthree\n' >data/labels.txt
 predict=("$tenon" predict "${mlp[@]}" --model_dir runs/seed1 --device cpu)

@@ -56,6 +56,12 @@ expect 2 "$work/others/info.json has other columns than those that $work/model/m
 expect 2 "has no records of a table" "$tenon" train table --data_dir "$work" --train_steps 1
 { cat "$work/new.csv" && echo 'wide,red,1,hot'; } >"$work/bad.csv"
 expect 1 "$work/bad.csv:202: column 'width': expected a number, found 'wide'" "${convert[@]}" --numbers width --input "$work/bad.csv" --output "$work/none"
+echo 'red,1' >>"$work/bad.csv"
+expect 1 "$work/bad.csv:203: expected 4 fields as the header has, found 2" "${convert[@]}" --numbers width --input "$work/bad.csv" --output "$work/none"
+expect 0 '' "${convert[@]}" --numbers width --input "$work/bad.csv" --output "$work/rest" --skip_bad_rows
+grep -q "^train: left out 2 (bad rows), the first $work/bad.csv:203: expected 4 fields" "$work/out" || complain "left out: $(cat "$work/out")"
+expect 0 '' "$tenon" convert table --like "$data" --input "$work/bad.csv" --output "$work/like" --skip_bad_rows --json
+[ "$(grep -o '"bad_rows": [0-9]*' "$work/out")" = '"bad_rows": 2' ] || complain "--like: $(cat "$work/out")"
 expect 1 "no column 'size'; it has width, colour, shape, kind" "${convert[@]}" --ignore size --input "$work/new.csv" --output "$work/none"
 expect 2 '--like and --label exclude each other' "${convert[@]}" --like "$data" --input "$work/new.csv" --output "$work/none"
 expect 2 '--label is missing' "$tenon" convert table --input "$work/new.csv" --output "$work/none"

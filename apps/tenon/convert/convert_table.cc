@@ -18,6 +18,10 @@ void declare_table(Flags& flags) {
   flags.text("ignore", "", "columns that are left out, NAME,NAME..");
   flags.text("like", "",
              "directory of a conversion whose columns and classes are taken: rows for the model that has it");
+  flags.boolean(
+      "skip_bad_rows", false,
+      "pass over and count rows that have not as many fields as the header, or a text in a column of --numbers "
+      "or of --like's numbers");
 }
 
 ConvertSummary convert_table_file(const Flags& flags) {
@@ -36,6 +40,7 @@ ConvertSummary convert_table_file(const Flags& flags) {
   options.validation_fraction = flags.number("validation_fraction");
   options.numbers = list_of(flags, "numbers"), options.categories = list_of(flags, "categories");
   options.ignore = list_of(flags, "ignore");
+  options.skip_bad_rows = flags.boolean("skip_bad_rows");
   return convert_table(options, process_pool()).take();
 }
 
@@ -45,6 +50,6 @@ const ConvertKind kConvertTable{"table",
                                 "table --input FILE.csv --label COLUMN --output DIR [--validation FILE.csv] [FLAGS]",
                                 declare_table,
                                 convert_table_file,
-                                {"no_label", "unknown_labels"}};
+                                {"no_label", "unknown_labels", "bad_rows"}};
 
 }  // namespace tenon::runner

@@ -14,6 +14,7 @@ namespace {
 struct EpochTimes {
   std::string run, device;
   int64_t epochs = 0;
+  bool later = false;  // epochs behind the first were timed
   double first = 0,
          median = 0;  // in seconds; the median of those behind the first, which compiles, where there are some
   std::optional<double> predicted;  // on the machine that an emulating device stands for
@@ -37,7 +38,8 @@ EpochTimes times_of(const PlottedRun& run) {
         Status(Code::kUnavailable, format("'%s' has no epoch_seconds, which the TensorBoard callback and `tenon train "
                                           "--save_summary_steps N` write",
                                           run.name.c_str())));
-  EpochTimes out{run.name, run.device, std::ssize(*seconds), seconds->front().value};
+  // Where the device does several steps at once, one number may stand for several short epochs.
+  EpochTimes out{run.name, run.device, seconds->back().step, seconds->size() > 1, seconds->front().value};
   std::vector<double> values;
   for (size_t i = seconds->size() > 1 ? 1 : 0; i < seconds->size(); ++i) values.push_back((*seconds)[i].value);
   out.median = median_of(values);
@@ -59,7 +61,7 @@ void print_table(const std::vector<EpochTimes>& all) {
         "predicted");
   for (const EpochTimes& t : all)
     print("%-*s  %-*s  %6ld  %11s  %14s  %11s\n", r, t.run.c_str(), d, t.device.c_str(), static_cast<long>(t.epochs),
-          seconds_text(t.first).c_str(), t.epochs > 1 ? seconds_text(t.median).c_str() : "",
+          seconds_text(t.first).c_str(), t.later ? seconds_text(t.median).c_str() : "",
           t.predicted ? seconds_text(*t.predicted).c_str() : "");
 }
 
@@ -78,7 +80,7 @@ void print_json(const std::vector<EpochTimes>& all, const std::string& output) {
 }
 
 pictures::BarsPicture picture_of(const std::vector<EpochTimes>& all, const std::string& title) {
-  const bool behind = std::any_of(all.begin(), all.end(), [](const EpochTimes& t) { return t.epochs > 1; });
+  const bool behind = std::any_of(all.begin(), all.end(), [](const EpochTimes& t) { return t.later; });
   pictures::BarsPicture out{
       title.empty() ? "Time per epoch" : title,
       behind ? "seconds of training; the median of the epochs behind the first" : "seconds of training"};

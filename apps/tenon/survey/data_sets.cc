@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 
 #include "output.h"
@@ -76,14 +77,24 @@ std::optional<DataSet> set_of_file(const fs::path& path) {
   return std::nullopt;
 }
 
+// As Dataset::from_directory takes them: all but hidden ones, and of links to directories nothing.
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> out;
+  for (const fs::path& path : entries_of(folder)) {
+    if (fs::is_regular_file(path)) out.push_back(path.string());
+    if (!fs::is_directory(path) || fs::is_symlink(path)) continue;
+    std::vector<std::string> below = files_below(path);
+    std::move(below.begin(), below.end(), std::back_inserter(out));
+  }
+  return out;
+}
+
 // Folders with images, each a class.
 DataSet set_of_folders(const std::vector<fs::path>& entries) {
   DataSet out{"images", SetKind::kImages};
   for (const fs::path& folder : entries) {
     if (!fs::is_directory(folder)) continue;
-    std::vector<std::string> files;
-    for (const fs::path& file : entries_of(folder))
-      if (fs::is_regular_file(file)) files.push_back(file.string());
+    const std::vector<std::string> files = files_below(folder);
     if (std::none_of(files.begin(), files.end(), [](const std::string& f) { return is_image(f); })) continue;
     out.classes.push_back(folder.filename().string());
     out.labels.insert(out.labels.end(), files.size(), std::ssize(out.classes) - 1);

@@ -141,12 +141,22 @@ Element looked_at_file(Element element) {
   return element;
 }
 
+// How many of each class are shown, of so many as there are: as many of one as of another, or all it has.
+std::map<int64_t, int64_t> shares(const std::map<int64_t, int64_t>& there, int64_t shown) {
+  std::map<int64_t, int64_t> out;
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [label, count] : there)
+      if (shown > 0 && out[label] < count) ++out[label], --shown, more = true;
+  }
+  return out;
+}
+
 class Tally {
  public:
   Tally(const DataSet& set, int64_t shown, std::vector<ShownExample>* first) : set_(set), shown_(shown), first_(first) {
-    // Of folders, which come one after the other, some images of each.
-    const auto classes = set.labels.empty() ? 1 : std::max<int64_t>(std::ssize(set.classes), 1);
-    most_of_class_ = (shown + classes - 1) / classes;
+    for (const int64_t label : set.labels) ++there_[label];
+    shares_ = shares(there_, shown_);
   }
 
   void add(const Element& element) {
@@ -156,9 +166,14 @@ class Tally {
     const auto passed = element.find("passed");
     if (!damage.empty())
       tell(where, std::string(damage), passed == element.end() ? 1 : passed->second.to<int64_t>()[0]);
-    if (data.empty() || (!damage.empty() && passed == element.end())) return;
-    ++out_.examples;
     const int64_t label = element.at("label").to<int64_t>()[0];
+    if (data.empty() || (!damage.empty() && passed == element.end())) {
+      if (set_.labels.empty() || std::ssize(*first_) >= shown_) return;
+      --there_[label];
+      shares_ = shares(there_, shown_);  // its place is another's
+      return;
+    }
+    ++out_.examples;
     if (label != kNoLabel) ++out_.classes[label];
     if (set_.kind == SetKind::kRecords) {
       Example example;
@@ -168,7 +183,8 @@ class Tally {
     if (size == element.end()) return;
     const std::vector<int32_t> sides = size->second.to<int32_t>();
     out_.images.add(std::string(text_of(element.at("format"))), sides[0], sides[1]);
-    if (std::ssize(*first_) < shown_ && shown_of_class_[label] < most_of_class_) show(data, short_name(where), label);
+    if (std::ssize(*first_) < shown_ && (set_.labels.empty() || shown_of_class_[label] < shares_[label]))
+      show(data, short_name(where), label);
   }
   SetSurvey take() { return std::move(out_); }
 
@@ -185,8 +201,9 @@ class Tally {
   }
 
   const DataSet& set_;
-  int64_t shown_, most_of_class_;
-  std::map<int64_t, int64_t> shown_of_class_ = {};
+  int64_t shown_;
+  // Of folders, which come one after the other: images that may be good, how many of each are shown, and were.
+  std::map<int64_t, int64_t> there_ = {}, shares_ = {}, shown_of_class_ = {};
   std::vector<ShownExample>* first_;
   SetSurvey out_;
 };

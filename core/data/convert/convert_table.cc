@@ -196,20 +196,41 @@ std::vector<size_t> all_rows(const TableFile& file) {
   return out;
 }
 
+// The columns that are of numbers whatever the rows say.
+std::vector<std::string> sure_numbers(const ConvertTableOptions& o, const TableScheme& like) {
+  std::vector<std::string> out = o.numbers;
+  for (const TableColumn& column : like.columns)
+    if (column.kind == Kind::kNumber) out.push_back(column.name);
+  return out;
+}
+
+Result<TableFile> read_table(const std::string& path, const ConvertTableOptions& o, const TableScheme& like,
+                             BadRows& bad) {
+  TENON_ASSIGN(TableFile out, TableFile::read(path, o.skip_bad_rows ? &bad : nullptr));
+  if (o.skip_bad_rows) TENON_TRY(out.leave_out_texts(sure_numbers(o, like), bad));
+  return out;
+}
+
 Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadPool& pool) {
-  TENON_ASSIGN(const TableFile train, TableFile::read(o.input));
+  TableScheme scheme;
+  if (!o.like.empty()) {
+    TENON_ASSIGN(scheme, read_scheme(o.like));
+  }
+  BadRows bad[2];  // of train and of validation
+  TENON_ASSIGN(const TableFile train, read_table(o.input, o, scheme, bad[0]));
   TableFile validation;
   std::vector<std::vector<size_t>> rows = {all_rows(train)};
   std::vector<const TableFile*> files = {&train};  // of each split
   if (!o.validation.empty()) {
-    TENON_ASSIGN(validation, TableFile::read(o.validation));
+    TENON_ASSIGN(validation, read_table(o.validation, o, scheme, bad[1]));
     files.push_back(&validation), rows.push_back(all_rows(validation));
   } else if (o.like.empty()) {
     files.push_back(&train), rows = dealt(train.rows.size(), o);
   }
   ConvertSummary summary;
-  TENON_ASSIGN(const TableScheme scheme,
-               o.like.empty() ? learn_scheme(train, o, rows[0], &summary.notices) : read_scheme(o.like));
+  if (o.like.empty()) {
+    TENON_ASSIGN(scheme, learn_scheme(train, o, rows[0], &summary.notices));
+  }
   summary.labels = scheme.classes;
   TENON_TRY(check_interrupted(o));
   TENON_ASSIGN(OutputSet output, OutputSet::create_whole(o));
@@ -217,6 +238,9 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
   for (size_t s = 0; s < files.size(); ++s) {
     // Rows that are like a model's are there to be looked at, unless others are, too.
     summary.splits[s].name = files.size() == 1 || s == 1 ? "validation" : "train";
+    if (bad[s].count > 0)
+      summary.splits[s].leave_out(
+          "bad_rows", [&] { return bad[s].first; }, bad[s].count);
     TENON_ASSIGN(const TableSplit cells, cells_of(*files[s], scheme, rows[s], &summary.splits[s]));
     TENON_TRY(write_cells(cells, o.seed, output, pool, &summary.splits[s]));
   }

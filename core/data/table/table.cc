@@ -50,13 +50,30 @@ TableColumn numbers_of(const TableFile& file, size_t column, std::span<const siz
   return {file.header[column], TableColumn::Kind::kNumber, mean, stddev > 0 && std::isfinite(stddev) ? stddev : 1};
 }
 
+// Rows of which `mistake` says something: the first is the error, or with `bad` all are left out and counted.
+template <class Mistake>
+Status sift(std::vector<CsvRow>& rows, BadRows* bad, const Mistake& mistake) {
+  Status first;
+  std::erase_if(rows, [&](const CsvRow& row) {
+    const Status found = first.ok() ? mistake(row) : Status();
+    if (found.ok()) return false;
+    if (!bad) {
+      first = found;
+      return false;
+    }
+    if (bad->count++ == 0) bad->first = found.message();
+    return true;
+  });
+  return first;
+}
+
 }  // namespace
 
 std::string TableFile::place(size_t row, size_t column) const {
   return cat(path, ":", rows[row].line, ": column '", header[column], "'");
 }
 
-Result<TableFile> TableFile::read(const std::string& path) {
+Result<TableFile> TableFile::read(const std::string& path, BadRows* bad) {
   TENON_ASSIGN(const std::string text, read_file(path));
   TENON_ASSIGN(std::vector<CsvRow> rows, parse_csv(text, path));
   if (rows.size() < 2)
@@ -71,13 +88,29 @@ Result<TableFile> TableFile::read(const std::string& path) {
     if (!seen.insert(name).second)
       return invalid(path, ":", rows[0].line, ": column '", abbreviated(name), "' is there twice");
   }
-  for (size_t i = 1; i < rows.size(); ++i)
-    if (rows[i].fields.size() != out.header.size())
-      return invalid(path, ":", rows[i].line, ": expected ", out.header.size(), " fields as the header has, found ",
-                     rows[i].fields.size());
   rows.erase(rows.begin());
   out.rows = std::move(rows);
+  TENON_TRY(sift(out.rows, bad, [&](const CsvRow& row) -> Status {
+    if (row.fields.size() == out.header.size()) return {};
+    return invalid(path, ":", row.line, ": expected ", out.header.size(), " fields as the header has, found ",
+                   row.fields.size());
+  }));
   return out;
+}
+
+Status TableFile::leave_out_texts(std::span<const std::string> columns, BadRows& bad) {
+  std::vector<size_t> numbers;
+  for (const std::string& name : columns) {
+    TENON_ASSIGN(const size_t found, column(name));
+    numbers.push_back(found);
+  }
+  return sift(rows, &bad, [&](const CsvRow& row) -> Status {
+    for (const size_t c : numbers)
+      if (const std::string& cell = row.fields[c]; !is_missing(cell) && !number_in(cell))
+        return invalid(path, ":", row.line, ": column '", header[c], "': expected a number, found '", abbreviated(cell),
+                       "'");
+    return {};
+  });
 }
 
 Result<size_t> TableFile::column(std::string_view name) const {

@@ -12,14 +12,22 @@
 
 namespace tenon {
 
+// Rows that were left out.
+struct BadRows {
+  int64_t count = 0;
+  std::string first;  // where it is, and why
+};
+
 // The rows behind a header. Every row has as many fields.
 struct TableFile {
   std::string path;
   std::vector<std::string> header;
   std::vector<CsvRow> rows;
 
-  // Errors name the file: one that has no row, a column without a name or twice, a row of another length.
-  static Result<TableFile> read(const std::string& path);
+  // Errors name the file: one that has no row, a column without a name or twice, a row of another length, which with `bad` is left out.
+  static Result<TableFile> read(const std::string& path, BadRows* bad = nullptr);
+  // Leaves out rows with a text in one of these columns, which are to be of numbers.
+  Status leave_out_texts(std::span<const std::string> columns, BadRows& bad);
 
   // An error that says which columns there are.
   Result<size_t> column(std::string_view name) const;

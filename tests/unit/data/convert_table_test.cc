@@ -167,5 +167,34 @@ TEST_F(Tables, SayFileLineAndColumnOfAMistake) {
   EXPECT_FALSE(std::filesystem::exists(options_.output));
 }
 
+TEST_F(Tables, LeavesOutBadRowsWhereAskedTo) {
+  const std::string good = "size,kind\n1,a\n2,b\n3,a\n4,b\n";
+  given(good, good);
+  options_.numbers = {"size"};
+  const ConvertSummary expected = convert();
+  given("size,kind\n1,a\nbig,a\n2,b\n3\n3,a\n4,b\n", "size,kind\n1,a\n2,b\n3,a\n4,b\n5,b,6\n");
+  options_.output = directory_ / "rest";
+  EXPECT_EQ(mistake(), "train.csv:5: expected 2 fields as the header has, found 1");
+  options_.skip_bad_rows = true;
+  const ConvertSummary rest = convert();
+  for (const size_t s : {0, 1}) EXPECT_EQ(rows(rest.splits[s]), rows(expected.splits[s]));
+  EXPECT_EQ(rest.splits[0].of("bad_rows").count, 2);
+  EXPECT_EQ(rest.splits[1].of("bad_rows").count, 1);
+  EXPECT_EQ(rest.splits[1].of("bad_rows").first,
+            directory_ / "validation.csv" + ":6: expected 2 fields as the header has, found 3");
+}
+
+TEST_F(Tables, LeavesOutTextsInColumnsOfNumbersOfAModel) {
+  given("size,kind\n1,a\n2,b\n3,a\n4,b\n", "size,kind\n1,a\n");
+  convert();
+  options_ = {};
+  options_.output = directory_ / "new", options_.like = directory_ / "out", options_.skip_bad_rows = true;
+  given("size,kind\n1,a\nNA,b\nbig,a\n");
+  const ConvertSummary rest = convert();
+  EXPECT_EQ(rest.splits[0].records, 2);
+  EXPECT_EQ(rest.splits[0].of("bad_rows").first,
+            directory_ / "train.csv" + ":4: column 'size': expected a number, found 'big'");
+}
+
 }  // namespace
 }  // namespace tenon
