@@ -1,6 +1,7 @@
 #include "server/http/connection.h"
 
 #include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <sys/ioctl.h>
 
 #include <boost/asio/post.hpp>
@@ -19,6 +20,7 @@ constexpr std::chrono::milliseconds kLingerTime{1000};
 constexpr std::chrono::milliseconds kRest{500};  // so long is a request on its way to a connection, at the end of the port
 constexpr int64_t kLeastBytesPerSecond = 65536;
 constexpr int64_t kMostUnsent = int64_t{1} << 20;  // bytes of parts: who reads so slowly has gone
+constexpr int kMostWaiting = 128 << 10;
 constexpr int64_t kMoreWireBytes = int64_t{1} << 20;  // than the body's: heads of chunks
 
 // "Thu, 26 Nov 2026 22:12:13 GMT"; made once a second.
@@ -78,6 +80,9 @@ Connection::~Connection() { end(); }
 void Connection::start(bool too_many) {
   boost::system::error_code ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
+  // What the system keeps of answers that a peer does not read: it would keep megabytes for each.
+  const int most = kMostWaiting;
+  (void)::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &most, sizeof most);
   socket_.non_blocking(true, ignored);
   if (shared_->options.tls) tls_ = shared_->options.tls->session();
   set_deadline(0);

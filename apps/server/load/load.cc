@@ -99,6 +99,7 @@ class Load {
 
  private:
   bool is_open() const { return options_.rate > 0; }
+  Time next_due() const { return after(start_, static_cast<double>(added_) / options_.rate); }
 
   Status connect(Connection& c) {
     TENON_ASSIGN(c.socket, connected(options_));
@@ -113,7 +114,7 @@ class Load {
 
   bool more() const {
     const Time now = Clock::now();
-    if (now < end_) return true;
+    if (now < end_ || (is_open() && next_due() <= end_)) return true;
     return (idle_.size() < connections_.size() || !waiting_.empty()) && now < after(end_, kMostWait);
   }
 
@@ -140,7 +141,7 @@ class Load {
       while (now < end_ && waiting_.size() < idle_.size()) add(now);
       return;
     }
-    for (Time due; (due = after(start_, static_cast<double>(added_) / options_.rate)) <= std::min(now, end_);) add(due);
+    for (Time due; (due = next_due()) <= std::min(now, end_);) add(due);
   }
   void add(Time due) {
     waiting_.push_back(due);
@@ -151,7 +152,7 @@ class Load {
   // A short wait is done by looking again: the system wakes no thread as exactly.
   int wait_ms(Time now) const {
     if (!is_open() || now >= end_) return 100;
-    const double next = seconds_between(now, after(start_, static_cast<double>(added_) / options_.rate));
+    const double next = seconds_between(now, next_due());
     return next > 0.002 ? static_cast<int>(next * 1000) - 1 : 0;
   }
 
