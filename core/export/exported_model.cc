@@ -28,7 +28,12 @@ class Manifest {
   static Result<Manifest> read(const std::string& directory) {
     Manifest out(directory);
     const std::string path = out.path_of(cat(kExportedPart, "/manifest.json"));
-    TENON_ASSIGN(const std::string text, read_file(path, kMostSmallFile));
+    const Result<std::string> read = read_file(path, kMostSmallFile);
+    if (!read.ok() && file_bytes(out.path_of("saved_model.pb")).ok())
+      return Status(read.status().code(),
+                    cat(read.status().message(), "; a model of TensorFlow's own, or frozen, has none"));
+    TENON_TRY(read.status());
+    const std::string& text = *read;
     const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded() || !json.is_object() || !json.contains("files") || !json["files"].is_object())
       return invalid(path, ": is no manifest of an exported model");

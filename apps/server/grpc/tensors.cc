@@ -56,6 +56,29 @@ Status check_input(const ServingValue& input, const GrpcTensor& given, int64_t r
   return {};
 }
 
+// The first element whose exponent has all bits, which NaN and infinity have alone; -1: none.
+template <class Bits>
+int64_t first_infinite(const std::string& bytes, Bits exponent) {
+  Bits bits;
+  for (size_t at = 0; at + sizeof bits <= bytes.size(); at += sizeof bits) {
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    if ((bits & exponent) == exponent) return static_cast<int64_t>(at / sizeof bits);
+  }
+  return -1;
+}
+
+// REST has no way to say them, and one such number in a batch is mostly an accident of who asks.
+Status check_finite(const ServingValue& input, const std::string& bytes) {
+  const DType dtype = input.type.dtype;
+  const int64_t at = dtype == DType::kF32    ? first_infinite<uint32_t>(bytes, 0x7f800000)
+                     : dtype == DType::kF64  ? first_infinite<uint64_t>(bytes, 0x7ff0000000000000)
+                     : dtype == DType::kF16  ? first_infinite<uint16_t>(bytes, 0x7c00)
+                     : dtype == DType::kBF16 ? first_infinite<uint16_t>(bytes, 0x7f80)
+                                             : -1;
+  if (at < 0) return {};
+  return invalid("input \"" + input.name + "\": element " + std::to_string(at) + " is NaN or infinite");
+}
+
 Result<Array> images_of(const ServingValue& input, const GrpcTensor& files, const ServedModel& model) {
   Type type{input.type.dtype, {}};
   std::vector<int64_t> dims = input.type.shape.vec();
@@ -129,6 +152,7 @@ Result<Arrays> signature_inputs(GrpcTensors&& given, const ServingSignature& sig
     if (*rows < 0) *rows = found->second.dims[0];
     TENON_TRY(check_rows(*rows, signature, limits));
     if (input.kind == Kind::kTensor) {
+      TENON_TRY(check_finite(input, found->second.bytes));
       out.insert_or_assign(input.tensor, array_of(std::move(found->second), input));
       continue;
     }

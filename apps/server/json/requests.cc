@@ -194,10 +194,34 @@ class RequestParser {
   ParsedRequest out_;
 };
 
-}  // namespace
+// NaN and Infinity are no JSON. So that the error tells the input that has them, the first becomes a string, which no number
+// may be, and the others 0. False: there are none.
+bool quote_no_number(std::string* body) {
+  constexpr std::string_view kWords[] = {"NaN", "-NaN", "Infinity", "-Infinity"};
+  size_t first = body->npos, first_size = 0;
+  for (size_t at = 0; at < body->size(); ++at) {
+    if ((*body)[at] == '"') {
+      for (++at; at < body->size() && (*body)[at] != '"'; ++at) at += (*body)[at] == '\\';
+      continue;
+    }
+    for (const std::string_view word : kWords) {
+      if (body->compare(at, word.size(), word) != 0) continue;
+      if (first == body->npos)
+        first = at, first_size = word.size();
+      else
+        body->replace(at, word.size(), "0" + std::string(word.size() - 1, ' '));
+      at += word.size() - 1;
+      break;
+    }
+  }
+  if (first == body->npos) return false;
+  body->insert(first + first_size, "\"").insert(first, "\"");
+  return true;
+}
 
-Result<ParsedRequest> parse_request(std::string* body, RequestMethod method, const ServedModel& model,
-                                    const RequestLimits& limits) {
+// *no_json: it could not be read at all.
+Result<ParsedRequest> parse_body(std::string* body, RequestMethod method, const ServedModel& model,
+                                 const RequestLimits& limits, bool* no_json) {
   thread_local std::unique_ptr<dom::parser> parser;
   if (!parser) parser = std::make_unique<dom::parser>();
   body->reserve(body->size() + simdjson::SIMDJSON_PADDING);
@@ -210,7 +234,7 @@ Result<ParsedRequest> parse_request(std::string* body, RequestMethod method, con
   else if (parser->capacity() < capacity && parser->allocate(capacity, kMaxDepth) != simdjson::SUCCESS)
     result = Status(Code::kUnavailable, "no memory for a body of " + std::to_string(body->size()) + " bytes");
   else if (const simdjson::error_code error = parser->parse(body->data(), body->size(), false).get(root))
-    result = invalid(std::string("JSON Parse error: ") + simdjson::error_message(error));
+    result = invalid(std::string("JSON Parse error: ") + simdjson::error_message(error)), *no_json = true;
   else if (root.get(object) != simdjson::SUCCESS)
     result = invalid(std::string("JSON Value: ") + json_text(root) + " Type: " + json_type_name(root) +
                      " is not of expected type: Object");
@@ -221,6 +245,18 @@ Result<ParsedRequest> parse_request(std::string* body, RequestMethod method, con
   }
   if (parser->capacity() > kKeptBytes) parser.reset();
   return result;
+}
+
+}  // namespace
+
+Result<ParsedRequest> parse_request(std::string* body, RequestMethod method, const ServedModel& model,
+                                    const RequestLimits& limits) {
+  bool no_json = false;
+  Result<ParsedRequest> result = parse_body(body, method, model, limits, &no_json);
+  if (!no_json || !quote_no_number(body)) return result;
+  bool still_none = false;
+  Result<ParsedRequest> named = parse_body(body, method, model, limits, &still_none);
+  return still_none || named.ok() ? std::move(result) : std::move(named);
 }
 
 }  // namespace tenon::server

@@ -4,6 +4,7 @@
 
 #include "server/json/base64.h"
 #include "server/load/load.h"
+#include "server/models/version_directories.h"
 #include "tenon/exported_model.h"
 #include "tenon/text_file.h"
 
@@ -68,11 +69,17 @@ const ServingSignature* signature_of(const ExportedModel& model, const std::stri
   throw UsageError{"--signature: the model has no '" + named + "'"};
 }
 
+// The version that `directory` is, or the newest one in it, as `tenon serve --model` names them.
+std::string version_of(const std::string& directory) {
+  const auto versions = server::version_directories(directory);
+  return versions.ok() && !versions->empty() ? versions->front().path : directory;
+}
+
 Asked asked_of(const Flags& flags) {
   const std::string model = flags.required("model");
   const size_t equals = model.find('=');
   if (equals == model.npos || equals == 0) throw UsageError{"--model: expected NAME=DIR, found '" + model + "'"};
-  ExportedModel opened = ExportedModel::open(model.substr(equals + 1)).take();
+  ExportedModel opened = ExportedModel::open(version_of(model.substr(equals + 1))).take();
   const bool image = !flags.text("image").empty();
   const ServingSignature* signature = signature_of(opened, flags.text("signature"), image);
   if (takes_images(*signature) != image)
@@ -151,7 +158,8 @@ std::vector<double> rates_of(const std::string& text) {
 void declare_bench_serve(Flags& flags) {
   flags.leave_out({"device", "threads", "seed"});
   flags.text("model", "",
-             "NAME=DIR: what the server calls the model, and its version directory, which says what it takes");
+             "NAME=DIR: what the server calls the model, and where it lies, which says what it takes: its versions, or "
+             "one of them");
   flags.text("signature", "",
              "that is asked for; empty: the first that takes numbers, with --image the first that takes files");
   flags.text("image", "", "file of an image, to ask with");
@@ -176,13 +184,18 @@ int run_bench_serve(const Flags& flags) {
   const bool json = flags.boolean("json");
   if (!json) print_table_head();
   bool answered = true;
+  std::string codes;
   for (const double rate : rates) {
     options.rate = rate;
     const server::LoadResult result = server::run_load(options).take();
     json ? print_json(flags, rate, result) : print_row(rate, result);
-    answered &= !result.latencies.empty();
+    if (!result.latencies.empty()) continue;
+    answered = false;
+    for (const auto& [code, count] : result.codes) add_item(codes, std::to_string(code));
   }
-  if (!answered) throw Error(Status(Code::kUnavailable, "no request was answered with 200"));
+  if (!answered)
+    throw Error(Status(Code::kUnavailable,
+                       "no request was answered with 200" + (codes.empty() ? codes : ", but with " + codes)));
   return 0;
 }
 

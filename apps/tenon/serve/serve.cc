@@ -17,6 +17,7 @@
 #include "server/http/tls.h"
 #include "server/models/exported.h"
 #include "server/rest/rest_api.h"
+#include "tenon/devices.h"
 #include "tenon/threads.h"
 
 namespace tenon::runner {
@@ -181,6 +182,8 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
     if (std::error_code error; !std::filesystem::is_directory(config.directory, error))
       throw Error(
           Status(Code::kUnavailable, "'" + config.directory + "' of the model " + config.name + " is no directory"));
+  // Else each version would fail by itself, and the server would wait for others.
+  if (const std::string& device = flags.text("device"); device != "auto") (void)resolve_device(device).take();
   set_stdout(Stdout::kLog);
   allow_many_files();
   keep_little_memory();

@@ -33,6 +33,14 @@ expect 2 '--tls_certificate and --tls_key need each other' "${serve[@]}" --model
 expect 1 "'$work/none' is no certificate in PEM" "${serve[@]}" --model "$one" --tls_key "$work/none" --tls_certificate "$work/none"
 expect 1 "'$work/none'" "${serve[@]}" --model "$one" --token_file "$work/none"
 expect 1 "'nowhere' is no address of this machine" "${serve[@]}" --model "$one" --host nowhere
+expect 1 "device 'nowhere'" "$tenon" serve --port 0 --device nowhere --model "$one"
+python3 -c 'import socket, time; s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(600)' >"$work/taken" &
+taken=$!
+until [ -s "$work/taken" ]; do kill -0 $taken || break; done
+if [ -f "$(dirname "$tenon")/../lib/tenon/server/grpc.so" ]; then
+  expect 1 "gRPC cannot listen at 127.0.0.1:$(cat "$work/taken"): Address already in use" "${serve[@]}" --model "$one" --grpc_port "$(cat "$work/taken")"
+fi
+kill $taken
 expect 2 'unknown flag --seed' "${serve[@]}" --model "$one" --seed 1
 
 python3 "$here/serve_test.py" "$tenon" "$work" "${@:2}" || complain 'serve_test.py'

@@ -97,6 +97,15 @@ class ServeTest(unittest.TestCase):
             self.check_answer(server.ask("POST", PREDICT, rows_of(FILES)))
             self.assertEqual(len([line for line in server.log if line.startswith("half 1 cannot be loaded: ")]), 1)
 
+    def test_a_load_that_is_refused_tells_the_status(self):
+        models = versions("one", "first")
+        with Server(TENON, "--model", f"mlp={models}") as server:
+            def load(name):
+                return subprocess.run([TENON, "bench", "serve", "--model", f"{name}={models}", "--signature", "tensor", "--seconds", "0.1",
+                                       "--address", f"127.0.0.1:{server.port}"], capture_output=True, text=True)
+            self.assertEqual(load("mlp").returncode, 0)
+            self.assertIn("no request was answered with 200, but with 404", load("mpl").stderr)
+
     def test_malformed_requests_are_refused_and_the_next_answer_is_right(self):
         image = rows_of(FILES)
         tensor = [[[[0.5]] * 8] * 8]

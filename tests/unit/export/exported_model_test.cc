@@ -225,6 +225,8 @@ TEST(ExportedModel, RefusesDamagedFilesByName) {
   EXPECT_EQ(refusal(exported.path()), manifest + ": does not name 'assets.extra/tenon/model.pb'");
   fs::remove(manifest);
   EXPECT_NE(refusal(exported.path()).find(manifest), std::string::npos);
+  write_bytes(exported.file("saved_model.pb"), "");
+  EXPECT_TRUE(refusal(exported.path()).ends_with("; a model of TensorFlow's own, or frozen, has none"));
   EXPECT_NE(refusal("/nowhere/1").find("/nowhere/1"), std::string::npos);
 }
 

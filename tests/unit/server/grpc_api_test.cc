@@ -1,8 +1,10 @@
 // What the gRPC interface answers, without gRPC: the module that speaks it has TF Serving's own client as its test (share/interop).
 #include "server/grpc/grpc_api.h"
 
+#include <cmath>
 #include <cstring>
 #include <future>
+#include <limits>
 
 #include "server/grpc/tensors.h"
 #include "unit/server/fake_model.h"
@@ -126,6 +128,15 @@ TEST_F(GrpcApiTest, NamesTheInputThatDoesNotFit) {
                  "Serving signature name: \"none\" not found in signature def");
   expect_refused(ask({{"x", x({666})}}), kInternal, "the device is gone");
   EXPECT_EQ(ask({{"x", x({1})}}).status.code, 0);  // others go on being answered
+}
+
+TEST_F(GrpcApiTest, RefusesNanAndInfinityByName) {
+  for (const float bad : {NAN, -NAN, INFINITY, -INFINITY})
+    expect_refused(ask({{"x", x({1, 2, bad})}}), kInvalidArgument, "input \"x\": element 2 is NaN or infinite");
+  const GrpcTensor a = tensor<float>(kFloat, {2, 2}, {1, 2, NAN, 4});
+  expect_refused(ask({{"a", a}, {"b", tensor<int32_t>(kInt32, {2}, {1, -1})}}, "pair"), kInvalidArgument,
+                 "input \"a\": element 2 is NaN or infinite");
+  EXPECT_EQ(ask({{"x", x({std::numeric_limits<float>::max(), -0.0f})}}).status.code, 0);
 }
 
 TEST_F(GrpcApiTest, SaysWhichModelOrVersionThereIsNot) {

@@ -1,7 +1,9 @@
 // grpc.so: TF Serving's services on grpc++.
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
+#include <grpc/support/log.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
@@ -134,6 +136,17 @@ class Models final : public proto::ModelService::CallbackService {
   GrpcHandler* handler_;
 };
 
+// gRPC says in its log alone why it cannot listen: {.., os_error:"Address already in use", ..}
+std::string* reason = nullptr;
+void keep_reason(gpr_log_func_args* args) {
+  constexpr std::string_view kBefore = "os_error:\"";
+  const std::string_view line = args->message;
+  const size_t at = line.find(kBefore);
+  if (at == line.npos) return;
+  const std::string_view rest = line.substr(at + kBefore.size());
+  *reason = rest.substr(0, rest.find('"'));
+}
+
 bool read_file(const std::string& path, std::string* out) {
   std::ifstream file(path, std::ios::binary);
   out->assign(std::istreambuf_iterator<char>(file), {});
@@ -169,9 +182,13 @@ class Server final : public GrpcServer {
     builder.SetMaxSendMessageSize(-1);
     builder.RegisterService(&predictions_);
     builder.RegisterService(&models_);
+    std::string why;
+    reason = &why;
+    gpr_set_log_function(keep_reason);
     server_ = builder.BuildAndStart();
+    gpr_set_log_function(nullptr);
     if (server_ && port_ != 0) return {};
-    return "gRPC cannot listen at " + address;
+    return "gRPC cannot listen at " + address + (why.empty() ? "" : ": " + why);
   }
 
   int port() const override { return port_; }
