@@ -8,7 +8,8 @@
 namespace tenon::server {
 namespace {
 
-constexpr double kSecondBounds[] = {1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30};
+constexpr double kSecondBounds[] = {1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05,
+                                    0.1,  0.2,  0.5,  1,    2,    5,    10,   30};
 constexpr double kRowBounds[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
 constexpr size_t kKeptVersions = 16;
 
@@ -39,12 +40,18 @@ std::string labels_of(const VersionMetrics& v) {
 // TF Serving's name of what came of a request.
 const char* tensorflow_status(int code) {
   switch (code) {
-    case 200: return "OK";
-    case 400: return "INVALID_ARGUMENT";
-    case 429: return "RESOURCE_EXHAUSTED";
-    case 503: return "UNAVAILABLE";
-    case 504: return "DEADLINE_EXCEEDED";
-    default: return "INTERNAL";
+    case 200:
+      return "OK";
+    case 400:
+      return "INVALID_ARGUMENT";
+    case 429:
+      return "RESOURCE_EXHAUSTED";
+    case 503:
+      return "UNAVAILABLE";
+    case 504:
+      return "DEADLINE_EXCEEDED";
+    default:
+      return "INTERNAL";
   }
 }
 

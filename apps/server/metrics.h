@@ -29,7 +29,8 @@ class Histogram {
 };
 
 // HTTP's status codes that the server answers with; others are counted as the last.
-inline constexpr std::array kCountedCodes = {200, 400, 401, 404, 405, 408, 413, 415, 417, 429, 431, 500, 501, 503, 504, 505, 0};
+inline constexpr std::array kCountedCodes = {200, 400, 401, 404, 405, 408, 413, 415, 417,
+                                             429, 431, 500, 501, 503, 504, 505, 0};
 using CodeCounts = std::array<std::atomic<uint64_t>, kCountedCodes.size()>;
 
 // Of a version of a model. It stays when the version has gone.
@@ -38,10 +39,10 @@ struct VersionMetrics {
 
   const std::string model;
   const int64_t version;
-  CodeCounts requests{};             // of predictions, by code
-  Histogram request_seconds;         // from the head of a request to its answer
-  Histogram batch_rows;              // of calls of the model
-  Histogram batch_seconds;           // the time of such a call
+  CodeCounts requests{};      // of predictions, by code
+  Histogram request_seconds;  // from the head of a request to its answer
+  Histogram batch_rows;       // of calls of the model
+  Histogram batch_seconds;    // the time of such a call
   std::atomic<int64_t> queued_rows = 0;
   std::atomic<bool> loaded = false;
 

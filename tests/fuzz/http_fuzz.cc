@@ -59,7 +59,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Outcome whole = in_pieces(bytes, bytes.size() + 1), pieces = in_pieces(bytes, size_t{1} + data[0] % 64);
   if (bytes.size() >= kMaxHeader) return 0;  // what is too long may be seen earlier or later
-  require(whole.requests.size() == pieces.requests.size());  // a head that has no end yet may be refused already, or not
+  require(whole.requests.size() ==
+          pieces.requests.size());  // a head that has no end yet may be refused already, or not
   for (size_t i = 0; i < whole.requests.size(); ++i) {
     const HttpRequest &a = whole.requests[i], &b = pieces.requests[i];
     require(a.method == b.method && a.target == b.target && a.body == b.body);

@@ -27,7 +27,8 @@ void check_tensor(const proto::TensorProto& from) {
   proto::TensorProto written;
   write_tensor(tensor, &written);
   budget = kBudget;
-  require(read_tensor(written, &budget, &again).empty() && again.dims == tensor.dims && again.strings == tensor.strings);
+  require(read_tensor(written, &budget, &again).empty() && again.dims == tensor.dims &&
+          again.strings == tensor.strings);
   // A bool that is neither 0 nor 1 comes back as 1.
   require(again.bytes.size() == tensor.bytes.size() && (tensor.dtype == 10 || again.bytes == tensor.bytes));
 }

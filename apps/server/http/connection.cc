@@ -17,7 +17,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 
 constexpr std::chrono::milliseconds kLingerTime{1000};
-constexpr std::chrono::milliseconds kRest{500};  // so long is a request on its way to a connection, at the end of the port
+constexpr std::chrono::milliseconds kRest{
+    500};  // so long is a request on its way to a connection, at the end of the port
 constexpr int64_t kLeastBytesPerSecond = 65536;
 constexpr int64_t kMostUnsent = int64_t{1} << 20;  // bytes of parts: who reads so slowly has gone
 constexpr int kMostWaiting = 128 << 10;
@@ -102,7 +103,8 @@ void Connection::end() {
 
 // From now on: time for an idle connection, and for bytes that go or come at a least rate.
 void Connection::set_deadline(int64_t bytes) {
-  deadline_ = Clock::now() + shared_->options.idle_time + std::chrono::milliseconds(bytes * 1000 / kLeastBytesPerSecond);
+  deadline_ =
+      Clock::now() + shared_->options.idle_time + std::chrono::milliseconds(bytes * 1000 / kLeastBytesPerSecond);
 }
 
 void Connection::check_time(Clock::time_point now) {

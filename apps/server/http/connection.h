@@ -74,15 +74,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::unique_ptr<RequestParser> parser_;  // none when the last answer is made
   State state_ = State::kReading;
   Clock::time_point deadline_;
-  std::string in_;           // what came and is not parsed; of TLS in clear
-  std::string out_, next_;   // what is written, and what will be then
+  std::string in_;          // what came and is not parsed; of TLS in clear
+  std::string out_, next_;  // what is written, and what will be then
   bool reading_ = false, writing_ = false;
-  bool keep_ = true;         // the connection, after this answer
-  bool head_only_ = false;   // the request is HEAD
-  bool in_parts_ = false;    // the answer has not come to its end
+  bool keep_ = true;                              // the connection, after this answer
+  bool head_only_ = false;                        // the request is HEAD
+  bool in_parts_ = false;                         // the answer has not come to its end
   std::shared_ptr<std::atomic<int64_t>> unsent_;  // bytes of parts that wait; negative: the connection has ended
-  int64_t wire_bytes_ = 0;   // of this request
-  int64_t body_bytes_ = 0;   // that were added to the metric
+  int64_t wire_bytes_ = 0;                        // of this request
+  int64_t body_bytes_ = 0;                        // that were added to the metric
 };
 
 }  // namespace tenon::server

@@ -90,23 +90,40 @@ class Worker {
 
 const char* reason_of(int status) {
   switch (status) {
-    case 200: return "OK";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 408: return "Request Timeout";
-    case 413: return "Content Too Large";
-    case 415: return "Unsupported Media Type";
-    case 417: return "Expectation Failed";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Unknown";
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Unknown";
   }
 }
 
@@ -127,7 +144,8 @@ Status HttpServer::Impl::listen() {
   const HttpOptions& o = shared.options;
   error_code error;
   const auto address = asio::ip::make_address(o.host == "localhost" ? "127.0.0.1" : o.host, error);
-  if (error) return Status(Code::kInvalid, "'" + o.host + "' is no address of this machine, as 127.0.0.1, 0.0.0.0 or ::");
+  if (error)
+    return Status(Code::kInvalid, "'" + o.host + "' is no address of this machine, as 127.0.0.1, 0.0.0.0 or ::");
   const tcp::endpoint endpoint(address, static_cast<uint16_t>(o.port));
   acceptor = std::make_unique<tcp::acceptor>(workers[0]->context());
   acceptor->open(endpoint.protocol(), error);

@@ -23,7 +23,8 @@ struct HttpOptions {
   int port = 8501;                 // 0: one that is free
   int threads = 2;
   int64_t max_body_bytes = int64_t{64} << 20;
-  int64_t max_all_body_bytes = int64_t{256} << 20;  // of all requests that have no answer yet; beyond it the answer is 503
+  int64_t max_all_body_bytes = int64_t{256}
+                               << 20;  // of all requests that have no answer yet; beyond it the answer is 503
   uint32_t max_header_bytes = 16384;
   int64_t max_connections = 4096;  // beyond it the answer is 503
   // Of a connection without a request; of a request's head; and of its body, and of the peer's reading of the answer, with a second

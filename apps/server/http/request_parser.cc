@@ -32,7 +32,9 @@ class BeastParser : public http::basic_parser<true> {
   void on_field_impl(http::field field, beast::string_view, beast::string_view value, Error&) override {
     if (is_header_done()) return;  // a trailer
     switch (field) {
-      case http::field::host: ++hosts; break;
+      case http::field::host:
+        ++hosts;
+        break;
       case http::field::content_length:
         ++lengths;
         odd_length |= value.find_first_not_of("0123456789") != value.npos;
@@ -41,15 +43,23 @@ class BeastParser : public http::basic_parser<true> {
         encoded = true;
         odd_encoding |= !beast::iequals(value, "chunked");
         break;
-      case http::field::authorization: authorization = view(value); break;
-      case http::field::content_encoding: content_encoding = view(value); break;
-      case http::field::expect: expect = view(value); break;
-      default: break;
+      case http::field::authorization:
+        authorization = view(value);
+        break;
+      case http::field::content_encoding:
+        content_encoding = view(value);
+        break;
+      case http::field::expect:
+        expect = view(value);
+        break;
+      default:
+        break;
     }
   }
   void on_header_impl(Error&) override {}
   void on_body_init_impl(const boost::optional<std::uint64_t>& length, Error&) override {
-    if (length) body.reserve(static_cast<size_t>(std::min<std::uint64_t>(*length, 65536)) + 64);  // what is said is not believed
+    if (length)
+      body.reserve(static_cast<size_t>(std::min<std::uint64_t>(*length, 65536)) + 64);  // what is said is not believed
   }
   std::size_t on_body_impl(beast::string_view part, Error&) override { return body += view(part), part.size(); }
   void on_chunk_header_impl(std::uint64_t, beast::string_view, Error&) override {}
@@ -100,7 +110,8 @@ RequestParser::Problem RequestParser::take(std::string* in) {
     return {400, "the request is no HTTP"};
   }
   // A chunk's head, or what follows the last chunk, that does not end.
-  if (parser.is_header_done() && !parser.is_done() && in->size() > impl_->max_header) return {431, "a chunk's head is too large"};
+  if (parser.is_header_done() && !parser.is_done() && in->size() > impl_->max_header)
+    return {431, "a chunk's head is too large"};
   if (parser.is_header_done() && !impl_->checked) {
     impl_->checked = true;
     return check_head();
@@ -115,7 +126,8 @@ RequestParser::Problem RequestParser::check_head() {
   if (parser.encoded && (parser.lengths || parser.old_version)) return {400, "Transfer-Encoding is not allowed there"};
   if (parser.hosts > 1 || (parser.hosts == 0 && !parser.old_version)) return {400, "expected one Host field"};
   if (!parser.target.starts_with('/')) return {400, "expected a target that begins with /"};
-  if (!parser.expect.empty() && !beast::iequals(parser.expect, "100-continue")) return {417, "expected Expect: 100-continue"};
+  if (!parser.expect.empty() && !beast::iequals(parser.expect, "100-continue"))
+    return {417, "expected Expect: 100-continue"};
   return {};
 }
 

@@ -26,8 +26,9 @@ Result<Tokens> Tokens::read(const std::string& path) {
   for (const std::string& line : lines) {
     if (line.starts_with("#")) continue;
     if (line.size() < kLeastToken || line.find_first_of(" \t") != line.npos)
-      return Status(Code::kInvalid, "'" + path + "': a token has " + std::to_string(line.size()) + " characters, expected at least " +
-                                        std::to_string(kLeastToken) + " and no blank");
+      return Status(Code::kInvalid, "'" + path + "': a token has " + std::to_string(line.size()) +
+                                        " characters, expected at least " + std::to_string(kLeastToken) +
+                                        " and no blank");
     out.tokens_.push_back(line);
   }
   if (out.tokens_.empty()) return Status(Code::kInvalid, "'" + path + "' has no token");
@@ -36,7 +37,8 @@ Result<Tokens> Tokens::read(const std::string& path) {
 
 bool Tokens::allow(std::string_view authorization) const {
   if (tokens_.empty()) return true;
-  if (authorization.size() <= kScheme.size() || ::strncasecmp(authorization.data(), kScheme.data(), kScheme.size()) != 0)
+  if (authorization.size() <= kScheme.size() ||
+      ::strncasecmp(authorization.data(), kScheme.data(), kScheme.size()) != 0)
     return false;
   authorization.remove_prefix(kScheme.size());
   bool found = false;

@@ -62,15 +62,23 @@ class OutputWriter {
   }
   void write_element(std::string* out, int64_t index) const {
     if (output_.kind == ServingValue::Kind::kLabel)
-      return void(*out += json_string(model_.label(array_->dtype() == DType::kI64 ? at<int64_t>(index) : at<int32_t>(index))));
+      return void(*out +=
+                  json_string(model_.label(array_->dtype() == DType::kI64 ? at<int64_t>(index) : at<int32_t>(index))));
     switch (array_->dtype()) {
-      case DType::kF32: return write_value(out, at<float>(index));
-      case DType::kF64: return write_value(out, at<double>(index));
-      case DType::kI32: return write_value(out, at<int32_t>(index));
-      case DType::kI64: return write_value(out, at<int64_t>(index));
-      case DType::kU8: return write_value(out, static_cast<int>(at<uint8_t>(index)));
-      case DType::kBool: return void(*out += at<uint8_t>(index) ? "true" : "false");
-      default: return void(*out += "null");
+      case DType::kF32:
+        return write_value(out, at<float>(index));
+      case DType::kF64:
+        return write_value(out, at<double>(index));
+      case DType::kI32:
+        return write_value(out, at<int32_t>(index));
+      case DType::kI64:
+        return write_value(out, at<int64_t>(index));
+      case DType::kU8:
+        return write_value(out, static_cast<int>(at<uint8_t>(index)));
+      case DType::kBool:
+        return void(*out += at<uint8_t>(index) ? "true" : "false");
+      default:
+        return void(*out += "null");
     }
   }
 
@@ -123,10 +131,12 @@ std::string predict_answer(const ServedModel& model, const ServingSignature& sig
   return out += "]}\n";
 }
 
-Result<std::string> classify_answer(const ServedModel& model, const ServingSignature& signature, const Arrays& outputs) {
+Result<std::string> classify_answer(const ServedModel& model, const ServingSignature& signature,
+                                    const Arrays& outputs) {
   const Array* const scores = scores_of(signature, outputs);
   if (!scores)
-    return Status(Code::kInvalid, "the signature \"" + signature.key + "\" has no output 'scores' or 'probabilities' with a number a class");
+    return Status(Code::kInvalid, "the signature \"" + signature.key +
+                                      "\" has no output 'scores' or 'probabilities' with a number a class");
   const std::vector<float> values = scores->to<float>();
   std::string out = "{\"results\":[";
   const int64_t classes = scores->dim(1);
@@ -143,7 +153,8 @@ Result<std::string> classify_answer(const ServedModel& model, const ServingSigna
 }
 
 Result<std::string> regress_answer(const ServingSignature& signature, const Arrays& outputs) {
-  if (signature.outputs.size() != 1 || outputs.at(signature.outputs[0].tensor).elements() != outputs.at(signature.outputs[0].tensor).dim(0))
+  if (signature.outputs.size() != 1 ||
+      outputs.at(signature.outputs[0].tensor).elements() != outputs.at(signature.outputs[0].tensor).dim(0))
     return Status(Code::kInvalid, "the signature \"" + signature.key + "\" has more than one number an example");
   std::string out = "{\"results\":[";
   bool first = true;

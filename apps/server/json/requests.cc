@@ -49,7 +49,8 @@ class RequestParser {
       TENON_TRY(read_rows(*examples, "examples"));
     } else {
       if (!instances == !inputs)
-        return invalid(instances ? "Not expecting both 'inputs' and 'instances' keys" : "Missing 'inputs' or 'instances' key");
+        return invalid(instances ? "Not expecting both 'inputs' and 'instances' keys"
+                                 : "Missing 'inputs' or 'instances' key");
       TENON_TRY(instances ? read_rows(*instances, "instances") : read_columns(*inputs));
     }
     for (TensorReader& reader : readers_) out_.inputs.emplace(reader.input().tensor, reader.take());
@@ -109,8 +110,8 @@ class RequestParser {
     const bool named = row.get(object) == simdjson::SUCCESS && !(readers_.size() == 1 && is_image(object));
     if (named) return read_named(object, list);
     if (readers_.size() > 1)
-      return invalid("Expecting object but got value/list at item " + std::to_string(out_.rows) + " of input list; the signature has the inputs " +
-                     input_names());
+      return invalid("Expecting object but got value/list at item " + std::to_string(out_.rows) +
+                     " of input list; the signature has the inputs " + input_names());
     const Status status = readers_[0].add(row);
     return status.ok() ? status : in_element(status, out_.rows, readers_[0].input().name, list);
   }
@@ -119,16 +120,19 @@ class RequestParser {
     for (const auto& [key, value] : object) {
       TensorReader* const reader = reader_of(key);
       if (!reader)
-        return in_element(invalid("JSON object: does not have named input: " + std::string(key) + "; expected " + input_names()),
-                          out_.rows, std::string(key), list);
-      if (reader->rows() > out_.rows) return in_element(invalid("the key is there twice"), out_.rows, std::string(key), list);
+        return in_element(
+            invalid("JSON object: does not have named input: " + std::string(key) + "; expected " + input_names()),
+            out_.rows, std::string(key), list);
+      if (reader->rows() > out_.rows)
+        return in_element(invalid("the key is there twice"), out_.rows, std::string(key), list);
       if (const Status status = reader->add(value); !status.ok())
         return in_element(status, out_.rows, std::string(key), list);
     }
     for (const TensorReader& reader : readers_)
       if (reader.rows() == out_.rows)
-        return in_element(invalid("JSON object must have keys: " + input_names() + "; it has no " + reader.input().name),
-                          out_.rows, reader.input().name, list);
+        return in_element(
+            invalid("JSON object must have keys: " + input_names() + "; it has no " + reader.input().name), out_.rows,
+            reader.input().name, list);
     return {};
   }
 
@@ -137,18 +141,21 @@ class RequestParser {
     dom::object object;
     const bool named = value.get(object) == simdjson::SUCCESS && !(readers_.size() == 1 && is_image(object));
     if (!named) {
-      if (readers_.size() > 1) return invalid("'inputs' is a plain value/list, but expected an object with the keys " + input_names());
+      if (readers_.size() > 1)
+        return invalid("'inputs' is a plain value/list, but expected an object with the keys " + input_names());
       return read_column(&readers_[0], value);
     }
     std::set<std::string_view> seen;
     for (const auto& [key, column] : object) {
       TensorReader* const reader = reader_of(key);
-      if (!reader) return invalid("JSON object: does not have named input: " + std::string(key) + "; expected " + input_names());
+      if (!reader)
+        return invalid("JSON object: does not have named input: " + std::string(key) + "; expected " + input_names());
       if (!seen.insert(key).second) return invalid("the input " + json_string(key) + " is there twice");
       TENON_TRY(read_column(reader, column));
     }
     for (const TensorReader& reader : readers_)
-      if (!seen.contains(reader.input().name)) return invalid("Missing named input: " + reader.input().name + " in 'inputs' object.");
+      if (!seen.contains(reader.input().name))
+        return invalid("Missing named input: " + reader.input().name + " in 'inputs' object.");
     return {};
   }
 
@@ -161,8 +168,8 @@ class RequestParser {
     for (const dom::element row : rows) {
       if (reader->rows() == limits_.max_rows) return too_many();
       if (const Status status = reader->add(row); !status.ok())
-        return Status(status.code(), "Failed to process input: " + name + " row: " + std::to_string(reader->rows() - 1) +
-                                         ". Error: " + status.message());
+        return Status(status.code(), "Failed to process input: " + name + " row: " +
+                                         std::to_string(reader->rows() - 1) + ". Error: " + status.message());
     }
     if (out_.rows != 0 && reader->rows() != out_.rows)
       return invalid("Tensor name: " + name + " has inconsistent batch size: " + std::to_string(reader->rows()) +
@@ -172,7 +179,8 @@ class RequestParser {
   }
 
   Status too_many() const {
-    return invalid("the request has more rows than " + std::to_string(limits_.max_rows) + ", which the server takes at most");
+    return invalid("the request has more rows than " + std::to_string(limits_.max_rows) +
+                   ", which the server takes at most");
   }
   TensorReader* reader_of(std::string_view name) {
     for (TensorReader& reader : readers_)

@@ -47,25 +47,34 @@ FloatRange range_of(DType dtype) {
 
 const char* json_type_name(dom::element value) {
   switch (value.type()) {
-    case Kind::ARRAY: return "Array";
-    case Kind::OBJECT: return "Object";
-    case Kind::STRING: return "String";
-    case Kind::BOOL: return value.get_bool().value_unsafe() ? "True" : "False";
-    case Kind::NULL_VALUE: return "Null";
-    default: return "Number";
+    case Kind::ARRAY:
+      return "Array";
+    case Kind::OBJECT:
+      return "Object";
+    case Kind::STRING:
+      return "String";
+    case Kind::BOOL:
+      return value.get_bool().value_unsafe() ? "True" : "False";
+    case Kind::NULL_VALUE:
+      return "Null";
+    default:
+      return "Number";
   }
 }
 
 // A long value is not printed whole first: strings and numbers show how they begin, the others what they are.
 std::string json_text(dom::element value) {
   switch (value.type()) {
-    case Kind::ARRAY: return "[" + std::to_string(value.get_array().value_unsafe().size()) + " elements]";
-    case Kind::OBJECT: return "{" + std::to_string(value.get_object().value_unsafe().size()) + " members}";
+    case Kind::ARRAY:
+      return "[" + std::to_string(value.get_array().value_unsafe().size()) + " elements]";
+    case Kind::OBJECT:
+      return "{" + std::to_string(value.get_object().value_unsafe().size()) + " members}";
     case Kind::STRING: {
       const std::string_view text = value.get_string().value_unsafe();
       return text.size() <= kShownBytes ? json_string(text) : json_string(text.substr(0, kShownBytes)) + "..";
     }
-    default: return simdjson::minify(value);
+    default:
+      return simdjson::minify(value);
   }
 }
 
@@ -107,9 +116,9 @@ Status TensorReader::add_nested(dom::element value, int level) {
   dom::array list;
   if (value.get(list) != simdjson::SUCCESS) {
     if (level == rank) return add_number(value);
-    return Status(Code::kInvalid, "JSON Value: " + json_text(value) + " found at incorrect level: " +
-                                      std::to_string(level + 1) + " in the JSON DOM. Expected at level: " +
-                                      std::to_string(rank + 1));
+    return Status(Code::kInvalid, "JSON Value: " + json_text(value) +
+                                      " found at incorrect level: " + std::to_string(level + 1) +
+                                      " in the JSON DOM. Expected at level: " + std::to_string(rank + 1));
   }
   if (level >= rank)
     return Status(Code::kInvalid, "Encountered list at unexpected level: " + std::to_string(level + 1) +
@@ -133,8 +142,8 @@ Status TensorReader::add_number(dom::element value) {
   }
   if (!is_number(kind)) return type_error(value, dtype);
   if (dtype == DType::kBF16 || dtype == DType::kF16)
-    return Status(Code::kInvalid, "Conversion of JSON Value: " + json_text(value) + " to type: " +
-                                      std::string(dtype_name(dtype)) + " is not implemented");
+    return Status(Code::kInvalid, "Conversion of JSON Value: " + json_text(value) +
+                                      " to type: " + std::string(dtype_name(dtype)) + " is not implemented");
   if (is_float(dtype)) {
     const double number = value.get_double().value_unsafe();
     const FloatRange range = range_of(dtype);

@@ -140,7 +140,8 @@ void Batcher::run() {
     std::vector<Part> parts = take(queue, &expired);
     computing_ = true;
     lock.unlock();
-    for (Waiting& w : expired) w.request.done(Status(Code::kTimeout, "Deadline exceeded while the request waited for a batch"));
+    for (Waiting& w : expired)
+      w.request.done(Status(Code::kTimeout, "Deadline exceeded while the request waited for a batch"));
     expired.clear();
     if (!parts.empty()) compute(&parts);
     lock.lock();

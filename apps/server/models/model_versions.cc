@@ -16,11 +16,16 @@ std::string shown(const std::string& model, int64_t number) { return model + " "
 
 const char* state_name(VersionState state) {
   switch (state) {
-    case VersionState::kStart: return "START";
-    case VersionState::kLoading: return "LOADING";
-    case VersionState::kAvailable: return "AVAILABLE";
-    case VersionState::kUnloading: return "UNLOADING";
-    case VersionState::kEnd: break;
+    case VersionState::kStart:
+      return "START";
+    case VersionState::kLoading:
+      return "LOADING";
+    case VersionState::kAvailable:
+      return "AVAILABLE";
+    case VersionState::kUnloading:
+      return "UNLOADING";
+    case VersionState::kEnd:
+      break;
   }
   return "END";
 }
@@ -86,7 +91,8 @@ void ModelVersions::poll() {
   if (!found.ok())
     complaint = config_.name + ": " + found.status().message();
   else if (found->empty())
-    complaint = config_.name + ": '" + config_.directory + "' has no version: expected directories whose names are numbers";
+    complaint =
+        config_.name + ": '" + config_.directory + "' has no version: expected directories whose names are numbers";
   if (std::exchange(last_complaint_, complaint) != complaint && !complaint.empty()) log_(complaint);
   if (!complaint.empty()) return;  // what was loaded goes on
   Versions wanted;
@@ -151,7 +157,8 @@ const std::shared_ptr<LoadedVersion>* ModelVersions::pick() const {
 Result<std::shared_ptr<LoadedVersion>> ModelVersions::find(const VersionChoice& choice) const {
   const std::lock_guard lock(mutex_);
   if (!choice.number && choice.label.empty()) {
-    if (served_.empty()) return Status(Code::kUnavailable, "Servable not found for request: Latest(" + config_.name + ")");
+    if (served_.empty())
+      return Status(Code::kUnavailable, "Servable not found for request: Latest(" + config_.name + ")");
     return *pick();
   }
   int64_t number = choice.number.value_or(-1);

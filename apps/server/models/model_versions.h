@@ -22,7 +22,8 @@ struct ModelConfig {
   std::string name, directory;
   int newest = 1;                              // versions that are served; 0: all
   std::map<std::string, int64_t> labels = {};  // of versions
-  double canary = 0;  // > 0: of the requests that name no version, the share that the newest gets; the others get the one before it
+  double canary =
+      0;  // > 0: of the requests that name no version, the share that the newest gets; the others get the one before it
 };
 
 struct LoadedVersion {

@@ -16,7 +16,8 @@ class ServedModels {
  public:
   // Loads what there is. kInvalid: two models have one name.
   static Result<std::unique_ptr<ServedModels>> open(const std::vector<ModelConfig>& configs, const ModelLoader& loader,
-                                                    const BatchOptions& batching, Metrics* metrics, const ServerLog& log);
+                                                    const BatchOptions& batching, Metrics* metrics,
+                                                    const ServerLog& log);
   ~ServedModels();  // as those of ModelVersions
 
   // From now on their directories are looked at so often.

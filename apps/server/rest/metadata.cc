@@ -7,28 +7,44 @@ namespace {
 
 const char* tensorflow_dtype(DType dtype) {
   switch (dtype) {
-    case DType::kF32: return "DT_FLOAT";
-    case DType::kBF16: return "DT_BFLOAT16";
-    case DType::kF16: return "DT_HALF";
-    case DType::kF64: return "DT_DOUBLE";
-    case DType::kI32: return "DT_INT32";
-    case DType::kI64: return "DT_INT64";
-    case DType::kU8: return "DT_UINT8";
-    case DType::kBool: return "DT_BOOL";
-    default: return "DT_INVALID";
+    case DType::kF32:
+      return "DT_FLOAT";
+    case DType::kBF16:
+      return "DT_BFLOAT16";
+    case DType::kF16:
+      return "DT_HALF";
+    case DType::kF64:
+      return "DT_DOUBLE";
+    case DType::kI32:
+      return "DT_INT32";
+    case DType::kI64:
+      return "DT_INT64";
+    case DType::kU8:
+      return "DT_UINT8";
+    case DType::kBool:
+      return "DT_BOOL";
+    default:
+      return "DT_INVALID";
   }
 }
 
 // TensorFlow's names of what a status is.
 const char* error_code(const Status& status) {
   switch (status.code()) {
-    case Code::kOk: return "OK";
-    case Code::kInvalid: return "INVALID_ARGUMENT";
-    case Code::kUnsupported: return "UNIMPLEMENTED";
-    case Code::kUnavailable: return "NOT_FOUND";
-    case Code::kOutOfMemory: return "RESOURCE_EXHAUSTED";
-    case Code::kTimeout: return "DEADLINE_EXCEEDED";
-    default: return "INTERNAL";
+    case Code::kOk:
+      return "OK";
+    case Code::kInvalid:
+      return "INVALID_ARGUMENT";
+    case Code::kUnsupported:
+      return "UNIMPLEMENTED";
+    case Code::kUnavailable:
+      return "NOT_FOUND";
+    case Code::kOutOfMemory:
+      return "RESOURCE_EXHAUSTED";
+    case Code::kTimeout:
+      return "DEADLINE_EXCEEDED";
+    default:
+      return "INTERNAL";
   }
 }
 
@@ -61,14 +77,17 @@ std::string states_json(const std::vector<VersionStatus>& states, std::optional<
   return out;
 }
 
+const std::vector<VersionStatus> kTextVersion = {{1, VersionState::kAvailable, {}}};
+
 }  // namespace
 
 Result<std::string> status_answer(const ModelVersions& model, std::optional<int64_t> version) {
   const std::string states = states_json(model.states(), version);
   const std::string& name = model.config().name;
   if (states.empty())
-    return Status(Code::kUnavailable, version ? "Could not find version " + std::to_string(*version) + " of model " + name
-                                              : "Could not find any versions of model " + name);
+    return Status(Code::kUnavailable, version
+                                          ? "Could not find version " + std::to_string(*version) + " of model " + name
+                                          : "Could not find any versions of model " + name);
   return "{\"model_version_status\":[" + states + "]}\n";
 }
 
@@ -94,13 +113,30 @@ Result<std::string> classes_answer(const LoadedVersion& version) {
   return Status(Code::kUnavailable, "the model has no output 'probabilities' or 'scores'");
 }
 
-std::string models_answer(const ServedModels& models) {
+std::string models_answer(const ServedModels& models, const std::vector<std::string>& texts) {
   std::string out;
   for (const auto& model : models.all())
     out += (out.empty() ? "" : ",") + std::string("{\"name\":") + json_string(model->config().name) +
            ",\"ready\":" + (model->find({}).ok() ? "true" : "false") + ",\"model_version_status\":[" +
            states_json(model->states(), std::nullopt) + "]}";
+  for (const std::string& name : texts)
+    out += (out.empty() ? "" : ",") + std::string("{\"name\":") + json_string(name) +
+           ",\"ready\":true,\"model_version_status\":[" + states_json(kTextVersion, std::nullopt) + "]}";
   return "{\"models\":[" + out + "]}\n";
+}
+
+std::string text_status_answer() {
+  return "{\"model_version_status\":[" + states_json(kTextVersion, std::nullopt) + "]}\n";
+}
+
+std::string text_metadata_answer(const std::string& model) {
+  const std::string text =
+      "{\"text\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],\"unknown_rank\":"
+      "false},\"name\":\"text:0\"}}";
+  return "{\"model_spec\":{\"name\":" + json_string(model) +
+         ",\"signature_name\":\"\",\"version\":\"1\"},\"metadata\":{\"signature_def\":{\"signature_def\":{\"serving_"
+         "default\":{\"inputs\":" +
+         text + ",\"outputs\":" + text + ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n";
 }
 
 }  // namespace tenon::server

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "server/models/served_models.h"
 
@@ -18,7 +19,11 @@ std::string metadata_answer(const std::string& model, const LoadedVersion& versi
 // {"classes": ["daisy", ..]}: what the numbers of "probabilities" or "scores" stand for. Tenon's own. kUnavailable: there are none.
 Result<std::string> classes_answer(const LoadedVersion& version);
 
-// {"models": [{"name": "flowers", "ready": true, "model_version_status": [..]}]}: Tenon's own.
-std::string models_answer(const ServedModels& models);
+// {"models": [{"name": "flowers", "ready": true, "model_version_status": [..]}]}: Tenon's own. `texts`: names of models of text.
+std::string models_answer(const ServedModels& models, const std::vector<std::string>& texts);
+
+// The same of a model of text, which has one version and takes and gives texts.
+std::string text_status_answer();
+std::string text_metadata_answer(const std::string& model);
 
 }  // namespace tenon::server

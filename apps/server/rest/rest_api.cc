@@ -73,10 +73,6 @@ RequestMethod method_of(RouteKind kind) {
   return kind == RouteKind::kRegress ? RequestMethod::kRegress : RequestMethod::kPredict;
 }
 
-// Of a model of text, which has no versions.
-constexpr const char* kTextStatus =
-    "{\"model_version_status\":[{\"version\":\"1\",\"state\":\"AVAILABLE\",\"status\":{\"error_code\":\"OK\",\"error_message\":\"\"}}]}\n";
-
 HttpResponse too_busy() {
   HttpResponse response = error_response(429, "the queue of the model is full");
   response.retry_after = kRetrySeconds;
@@ -89,13 +85,19 @@ HttpResponse text_response(int status, const char* text) { return {status, text,
 
 int http_status(const Status& status) {
   switch (status.code()) {
-    case Code::kOk: return 200;
-    case Code::kInvalid: return 400;
+    case Code::kOk:
+      return 200;
+    case Code::kInvalid:
+      return 400;
     case Code::kUnavailable:
-    case Code::kOutOfMemory: return 503;
-    case Code::kTimeout: return 504;
-    case Code::kUnsupported: return 501;
-    default: return 500;
+    case Code::kOutOfMemory:
+      return 503;
+    case Code::kTimeout:
+      return 504;
+    case Code::kUnsupported:
+      return 501;
+    default:
+      return 500;
   }
 }
 
@@ -117,7 +119,8 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
     return response;
   }
   if (!head.content_encoding.empty() && head.content_encoding != "identity")
-    return error_response(415, "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected none");
+    return error_response(415,
+                          "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected none");
   if (!route.predicts() || (is_text(route.model) && route.kind == RouteKind::kPredict)) return std::nullopt;
   const ModelVersions* const model = models_->find(route.model);
   if (!model) return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
@@ -128,7 +131,8 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
 
 std::optional<HttpResponse> RestApi::handle(HttpRequest&& request, Respond respond) try {
   const Route route = route_of(request.target);
-  if (route.predicts() && is_text(route.model)) return texts_->predict(route.model, std::move(request), std::move(respond));
+  if (route.predicts() && is_text(route.model))
+    return texts_->predict(route.model, std::move(request), std::move(respond));
   if (route.predicts()) return predict(route, std::move(request), std::move(respond));
   return get(route);
 } catch (const std::bad_alloc&) {
@@ -139,20 +143,25 @@ std::optional<HttpResponse> RestApi::handle(HttpRequest&& request, Respond respo
 
 HttpResponse RestApi::get(const Route& route) const {
   switch (route.kind) {
-    case RouteKind::kPage: return {200, std::string(kPage), "text/html; charset=utf-8"};
-    case RouteKind::kHealth: return text_response(200, "ok\n");
+    case RouteKind::kPage:
+      return {200, std::string(kPage), "text/html; charset=utf-8"};
+    case RouteKind::kHealth:
+      return text_response(200, "ok\n");
     case RouteKind::kReady:
       if (ending_) return text_response(503, "ending\n");
       return models_->ready() ? text_response(200, "ok\n") : text_response(503, "a model has no version\n");
-    case RouteKind::kMetrics: return {200, metrics_->text(), "text/plain; version=0.0.4; charset=utf-8"};
-    case RouteKind::kModels: return {200, models_answer(*models_)};
-    default: return models_get(route);
+    case RouteKind::kMetrics:
+      return {200, metrics_->text(), "text/plain; version=0.0.4; charset=utf-8"};
+    case RouteKind::kModels:
+      return {200, models_answer(*models_, texts_ ? texts_->names() : std::vector<std::string>())};
+    default:
+      return models_get(route);
   }
 }
 
 HttpResponse RestApi::models_get(const Route& route) const {
-  if (is_text(route.model))
-    return route.kind == RouteKind::kStatus ? HttpResponse{200, kTextStatus} : error_response(404, "the model " + route.model + " takes texts, and has no more to tell");
+  if (is_text(route.model) && route.kind == RouteKind::kMetadata) return {200, text_metadata_answer(route.model)};
+  if (is_text(route.model) && route.kind == RouteKind::kStatus) return {200, text_status_answer()};
   const ModelVersions* const model = models_->find(route.model);
   if (!model) return error_response(404, "Could not find any versions of model " + route.model);
   std::optional<int64_t> number = route.version.number;

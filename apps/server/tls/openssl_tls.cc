@@ -20,7 +20,8 @@ std::string error_text() {
 
 class OpensslSession : public TlsSession {
  public:
-  explicit OpensslSession(SSL_CTX* context) : ssl_(SSL_new(context)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
+  explicit OpensslSession(SSL_CTX* context)
+      : ssl_(SSL_new(context)), in_(BIO_new(BIO_s_mem())), out_(BIO_new(BIO_s_mem())) {
     SSL_set_bio(ssl_, in_, out_);  // which it owns from now on
     SSL_set_accept_state(ssl_);
   }

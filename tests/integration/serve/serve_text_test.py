@@ -60,6 +60,10 @@ def check_generation(served, tenon, gpt):
     check("a stream ends", events[-1] == {"done": True}, events[-1:])
     text = "".join(event.get("text", "") for event in events)
     check("a stream's parts are a text that begins with the prompt", text.startswith("After 3 comes") and len(text) > 13, text)
+    listed = [model["name"] for model in served.get("/v1/models")["models"]]
+    check("models of text are listed", listed == ["gpt", "to_german"], listed)
+    takes = served.get("/v1/models/gpt/metadata")["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]
+    check("metadata tells that it takes texts", takes["text"]["dtype"] == "DT_STRING", takes)
     status = served.get("/v1/models/gpt")["model_version_status"][0]["state"]
     check("the status is available", status == "AVAILABLE", status)
 

@@ -23,9 +23,13 @@ class BatcherTest : public ::testing::Test {
     if (gate) gate->open();
   }
   // A request of these rows; nullopt where it was not taken.
-  std::optional<std::future<Result<Arrays>>> ask(const Rows& x, Clock::time_point deadline = Clock::time_point::max(), size_t signature = 0) {
+  std::optional<std::future<Result<Arrays>>> ask(const Rows& x, Clock::time_point deadline = Clock::time_point::max(),
+                                                 size_t signature = 0) {
     auto promise = std::make_shared<std::promise<Result<Arrays>>>();
-    BatchRequest request{&batcher->model().signatures()[signature], {{"x", Array(x)}}, std::ssize(x), deadline,
+    BatchRequest request{&batcher->model().signatures()[signature],
+                         {{"x", Array(x)}},
+                         std::ssize(x),
+                         deadline,
                          [promise](Result<Arrays> r) { promise->set_value(std::move(r)); }};
     if (!batcher->submit(std::move(request))) return std::nullopt;
     return promise->get_future();

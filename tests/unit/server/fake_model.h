@@ -27,9 +27,15 @@ class Gate {
     if (!open_) --allowed_;
     --waiting_;
   }
-  void close() { set([this] { open_ = false; }); }
-  void open() { set([this] { open_ = true; }); }
-  void allow(int calls) { set([&] { allowed_ += calls; }); }
+  void close() {
+    set([this] { open_ = false; });
+  }
+  void open() {
+    set([this] { open_ = true; });
+  }
+  void allow(int calls) {
+    set([&] { allowed_ += calls; });
+  }
   void wait_for_call() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return waiting_ > 0 && allowed_ == 0; });
@@ -97,7 +103,9 @@ class HalfPlus : public ServedModel {
   Result<Arrays> predict(std::string_view signature, const Arrays& in) override {
     gate->pass();
     if (signature == "pair") return pair(in);
-    if (signature == "file") return Arrays{{"classid", Array(in.at("image").dim(0) == 1 ? std::vector<int32_t>{1} : std::vector<int32_t>{0, 1})}};
+    if (signature == "file")
+      return Arrays{
+          {"classid", Array(in.at("image").dim(0) == 1 ? std::vector<int32_t>{1} : std::vector<int32_t>{0, 1})}};
     if (signature == "flag") return in;
     const std::vector<float> x = in.at("x").to<float>();
     {

@@ -25,8 +25,8 @@ class HttpTest : public ::testing::Test {
       gate = static_cast<HalfPlus&>(**model).gate;
       return model;
     };
-    models = ServedModels::open({{.name = "half", .directory = directory.path(), .labels = {{"good", 1}}}}, loader, batching, &metrics,
-                                [](const std::string&) {})
+    models = ServedModels::open({{.name = "half", .directory = directory.path(), .labels = {{"good", 1}}}}, loader,
+                                batching, &metrics, [](const std::string&) {})
                  .take();
     api = std::make_unique<RestApi>(models.get(), &metrics, std::move(rest));
     http.port = 0;
@@ -67,7 +67,8 @@ TEST_F(HttpTest, PredictionsComeOverOneConnection) {
   EXPECT_EQ(client.ask(post("/v1/models/half/versions/1:predict", kBody)).body, kAnswer);
   EXPECT_EQ(client.ask(post("/v1/models/half/labels/good:predict", kBody)).body, kAnswer);
   EXPECT_EQ(client.ask(post("/v1/models/h%61lf:predict?query=1", kBody)).body, kAnswer);
-  EXPECT_NE(client.ask(get("/v1/models/half")).body.find("\"version\":\"1\",\"state\":\"AVAILABLE\""), std::string::npos);
+  EXPECT_NE(client.ask(get("/v1/models/half")).body.find("\"version\":\"1\",\"state\":\"AVAILABLE\""),
+            std::string::npos);
   EXPECT_EQ(client.ask(get("/v1/models/half/versions/1")).status, 200);
   EXPECT_NE(client.ask(get("/v1/models/half/metadata")).body.find("\"serving_default\""), std::string::npos);
   EXPECT_EQ(metrics.connections, 1);
@@ -109,7 +110,8 @@ TEST_F(HttpTest, ABodyIsAskedForWhereTheClientWaits) {
   EXPECT_EQ(large.ask(head + "Content-Length: 3000\r\n\r\n").status, 413);
   EXPECT_TRUE(large.ended());
   RawClient other(port);
-  EXPECT_EQ(other.ask("POST /nowhere HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 30\r\n\r\n").status, 404);
+  EXPECT_EQ(other.ask("POST /nowhere HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 30\r\n\r\n").status,
+            404);
   EXPECT_TRUE(other.ended());
 }
 
@@ -139,9 +141,11 @@ TEST_F(HttpTest, MistakesHaveTheirStatus) {
   RawClient client(port);
   EXPECT_EQ(client.ask(get("/nowhere")).status, 404);
   EXPECT_EQ(client.ask(get("/v1/models/other")).status, 404);
-  EXPECT_EQ(client.ask(get("/v1/models/half/versions/7")).body, "{\"error\":\"Could not find version 7 of model half\"}\n");
+  EXPECT_EQ(client.ask(get("/v1/models/half/versions/7")).body,
+            "{\"error\":\"Could not find version 7 of model half\"}\n");
   EXPECT_EQ(client.ask(get("/v1/models/half/versions/x")).status, 404);
-  EXPECT_EQ(client.ask(post("/v1/models/half/versions/7:predict", kBody)).body, "{\"error\":\"Servable not found for request: Specific(half, 7)\"}\n");
+  EXPECT_EQ(client.ask(post("/v1/models/half/versions/7:predict", kBody)).body,
+            "{\"error\":\"Servable not found for request: Specific(half, 7)\"}\n");
   EXPECT_EQ(client.ask(get("/v1/models/half/labels/bad")).status, 404);
   EXPECT_EQ(client.ask(get("/%")).status, 404);
   const RawResponse wrong = client.ask(get(kPredict));
@@ -179,7 +183,8 @@ TEST_F(HttpTest, SmugglingIsRefused) {
            "Host: h\r\nTransfer-Encoding: identity\r\n\r\n",
            "Host: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
            "Host: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
-           "Host: h\r\nTransfer-Encoding: \x0b""chunked\r\n\r\n0\r\n\r\n",
+           "Host: h\r\nTransfer-Encoding: \x0b"
+           "chunked\r\n\r\n0\r\n\r\n",
            "Host: h\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
            "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
            "Host: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhello\r\n0\r\n\r\n",
@@ -187,7 +192,8 @@ TEST_F(HttpTest, SmugglingIsRefused) {
            "\r\n",
            "Host: h\nContent-Length: 5\n\nhello",
            "Host: h\r\nFie ld: x\r\n\r\n",
-           "Host: h\r\nField: a\x01" "b\r\n\r\n",
+           "Host: h\r\nField: a\x01"
+           "b\r\n\r\n",
            "Host: h\r\n: x\r\n\r\n",
        }) {
     RawClient client(port);
@@ -198,8 +204,9 @@ TEST_F(HttpTest, SmugglingIsRefused) {
   }
   RawClient old(port);
   EXPECT_EQ(old.ask("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").status, 400);
-  for (const char* const start : {"GET http://h/healthz HTTP/1.1", "CONNECT h:80 HTTP/1.1", "GET healthz HTTP/1.1", "OPTIONS * HTTP/1.1",
-                                  "GET  /healthz HTTP/1.1", "GET /healthz", "\x16\x03\x01\x02", "GET /heal\x01thz HTTP/1.1"})
+  for (const char* const start :
+       {"GET http://h/healthz HTTP/1.1", "CONNECT h:80 HTTP/1.1", "GET healthz HTTP/1.1", "OPTIONS * HTTP/1.1",
+        "GET  /healthz HTTP/1.1", "GET /healthz", "\x16\x03\x01\x02", "GET /heal\x01thz HTTP/1.1"})
     EXPECT_TRUE(is_refusal(status_of(std::string(start) + "\r\nHost: h\r\n\r\n"))) << start;
   expect_good();
 }
@@ -216,10 +223,17 @@ TEST_F(HttpTest, DamagedRequestsEndInAnAnswerOrNothing) {
     for (size_t changes = 1 + place(3); changes > 0 && !bytes.empty(); --changes) {
       const size_t at = place(bytes.size());
       switch (place(4)) {
-        case 0: bytes[at] = static_cast<char>(place(256)); break;
-        case 1: bytes.erase(at, place(8)); break;
-        case 2: bytes.insert(at, bytes.substr(place(bytes.size()), place(40))); break;
-        default: bytes.resize(at);
+        case 0:
+          bytes[at] = static_cast<char>(place(256));
+          break;
+        case 1:
+          bytes.erase(at, place(8));
+          break;
+        case 2:
+          bytes.insert(at, bytes.substr(place(bytes.size()), place(40)));
+          break;
+        default:
+          bytes.resize(at);
       }
     }
     const int status = status_of(bytes);
@@ -234,7 +248,8 @@ TEST_F(HttpTest, DamagedRequestsEndInAnAnswerOrNothing) {
 
 TEST_F(HttpTest, HeadsOfChunksThatDoNotEndAreRefused) {
   start();
-  const std::string head = std::string("POST ") + kPredict + " HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string head =
+      std::string("POST ") + kPredict + " HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
   EXPECT_EQ(status_of(head + "1;" + std::string(100000, 'x')), 431);
   EXPECT_EQ(status_of(head + "0\r\nTrailer: " + std::string(100000, 'x')), 431);
 }
@@ -283,9 +298,13 @@ TEST_F(HttpTest, AFullQueueIs429WithRetryAfterAndHealthAnswers) {
   EXPECT_EQ(a.receive().body, kAnswer);
   EXPECT_EQ(b.receive().body, kAnswer);
   const std::string text = c.ask(get("/monitoring/prometheus/metrics")).body;
-  EXPECT_NE(text.find("tenon_requests_total{model=\"half\",version=\"1\",code=\"200\"} 2\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("tenon_requests_total{model=\"half\",version=\"1\",code=\"429\"} 1\n"), std::string::npos) << text;
-  EXPECT_NE(text.find(":tensorflow:serving:request_count{model_name=\"half\",version=\"1\",code=\"429\",status=\"RESOURCE_EXHAUSTED\"} 1\n"), std::string::npos);
+  EXPECT_NE(text.find("tenon_requests_total{model=\"half\",version=\"1\",code=\"200\"} 2\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("tenon_requests_total{model=\"half\",version=\"1\",code=\"429\"} 1\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find(":tensorflow:serving:request_count{model_name=\"half\",version=\"1\",code=\"429\",status="
+                      "\"RESOURCE_EXHAUSTED\"} 1\n"),
+            std::string::npos);
   EXPECT_NE(text.find("tenon_batch_rows_bucket{model=\"half\",version=\"1\",le=\"4\"} 2\n"), std::string::npos);
 }
 
@@ -311,7 +330,8 @@ TEST_F(HttpTest, TokensAreAskedForExceptByHealthAndThePage) {
     EXPECT_EQ(response.status, 401) << closed;
     EXPECT_NE(response.head.find("WWW-Authenticate: Bearer\r\n"), std::string::npos);
   }
-  for (const char* const wrong : {"Bearer 0123456789abcdeg", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0", "Bearer ", "Basic 0123456789abcdef", "0123456789abcdef"})
+  for (const char* const wrong : {"Bearer 0123456789abcdeg", "Bearer 0123456789abcde", "Bearer 0123456789abcdef0",
+                                  "Bearer ", "Basic 0123456789abcdef", "0123456789abcdef"})
     EXPECT_EQ(status_of(post(kPredict, kBody, std::string("Authorization: ") + wrong + "\r\n")), 401) << wrong;
   EXPECT_EQ(client.ask(post(kPredict, kBody, "Authorization: Bearer 0123456789abcdef\r\n")).body, kAnswer);
   EXPECT_EQ(client.ask(post(kPredict, kBody, "authorization: bearer another-token-of-ours\r\n")).body, kAnswer);

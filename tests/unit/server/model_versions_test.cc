@@ -65,7 +65,10 @@ TEST_F(ModelVersionsTest, AnOldVersionIsDroppedAfterItsLastRequest) {
   EXPECT_EQ(states(), "2 AVAILABLE, 1 UNLOADING");
   // It still answers.
   std::promise<Result<Arrays>> promise;
-  held->batcher.submit({&held->batcher.model().signatures()[0], {{"x", Array(std::vector<float>{4})}}, 1, Clock::time_point::max(),
+  held->batcher.submit({&held->batcher.model().signatures()[0],
+                        {{"x", Array(std::vector<float>{4})}},
+                        1,
+                        Clock::time_point::max(),
                         [&](Result<Arrays> r) { promise.set_value(std::move(r)); }});
   EXPECT_EQ(promise.get_future().get()->at("y").to<float>()[0], 3);
   held.reset();
@@ -83,7 +86,9 @@ TEST_F(ModelVersionsTest, ADamagedVersionIsOneLineAndTheOldOneGoesOn) {
   EXPECT_EQ(states(), "2 END, 1 AVAILABLE");
   ASSERT_EQ(log.size(), 2u);
   EXPECT_EQ(log[1], "half 2 cannot be loaded: '" + directory.path() + "/2' is damaged");
-  EXPECT_NE(status_answer(*versions, 2)->find("\"state\":\"END\",\"status\":{\"error_code\":\"INVALID_ARGUMENT\",\"error_message\":\"'"), std::string::npos);
+  EXPECT_NE(status_answer(*versions, 2)
+                ->find("\"state\":\"END\",\"status\":{\"error_code\":\"INVALID_ARGUMENT\",\"error_message\":\"'"),
+            std::string::npos);
   directory.write("2/plus", "2");  // the copy is whole now
   versions->poll();
   EXPECT_EQ(chosen(), 1);  // it changed since the last look
@@ -152,8 +157,11 @@ TEST_F(ModelVersionsTest, NoRequestFailsWhileVersionsChange) {
       while (!ending) {
         const auto version = versions->find({}).take();
         std::promise<Result<Arrays>> promise;
-        version->batcher.submit({&version->batcher.model().signatures()[0], {{"x", Array(std::vector<float>{4, 6})}}, 2,
-                                 Clock::time_point::max(), [&](Result<Arrays> r) { promise.set_value(std::move(r)); }});
+        version->batcher.submit({&version->batcher.model().signatures()[0],
+                                 {{"x", Array(std::vector<float>{4, 6})}},
+                                 2,
+                                 Clock::time_point::max(),
+                                 [&](Result<Arrays> r) { promise.set_value(std::move(r)); }});
         const Result<Arrays> result = promise.get_future().get();
         const float plus = static_cast<float>(version->number);
         wrong += !result.ok() || result->at("y").to<float>() != std::vector<float>{2 + plus, 3 + plus};
@@ -183,20 +191,28 @@ TEST(ServedModels, OneWithoutVersionsLeavesTheOthersAlone) {
   EXPECT_EQ(models->find("other"), nullptr);
   EXPECT_FALSE(models->ready());
   EXPECT_EQ(models_answer(*models),
-            "{\"models\":[{\"name\":\"good\",\"ready\":true,\"model_version_status\":[{\"version\":\"1\",\"state\":\"AVAILABLE\",\"status\":{"
-            "\"error_code\":\"OK\",\"error_message\":\"\"}}]},{\"name\":\"empty\",\"ready\":false,\"model_version_status\":[]}]}\n");
-  EXPECT_FALSE(ServedModels::open({{"a", good.path()}, {"a", good.path()}}, load_half_plus, {}, &metrics, [](const std::string&) {}).ok());
+            "{\"models\":[{\"name\":\"good\",\"ready\":true,\"model_version_status\":[{\"version\":\"1\",\"state\":"
+            "\"AVAILABLE\",\"status\":{"
+            "\"error_code\":\"OK\",\"error_message\":\"\"}}]},{\"name\":\"empty\",\"ready\":false,\"model_version_"
+            "status\":[]}]}\n");
+  EXPECT_FALSE(ServedModels::open({{"a", good.path()}, {"a", good.path()}}, load_half_plus, {}, &metrics,
+                                  [](const std::string&) {})
+                   .ok());
 }
 
 TEST(Metadata, HasTheFormOfTensorFlow) {
   const LoadedVersion version(7, std::make_unique<HalfPlus>(), {}, std::make_shared<VersionMetrics>("half", 7));
   const std::string text = metadata_answer("half", version);
-  EXPECT_EQ(text.find("{\"model_spec\":{\"name\":\"half\",\"signature_name\":\"\",\"version\":\"7\"},\"metadata\":{\"signature_def\":{\"signature_def\":{"
-                      "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],"
+  EXPECT_EQ(text.find("{\"model_spec\":{\"name\":\"half\",\"signature_name\":\"\",\"version\":\"7\"},\"metadata\":{"
+                      "\"signature_def\":{\"signature_def\":{"
+                      "\"serving_default\":{\"inputs\":{\"x\":{\"dtype\":\"DT_FLOAT\",\"tensor_shape\":{\"dim\":[{"
+                      "\"size\":\"-1\",\"name\":\"\"}],"
                       "\"unknown_rank\":false},\"name\":\"x:0\"}}"),
             0u)
       << text;
-  EXPECT_NE(text.find("\"image_bytes\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}]"), std::string::npos);
+  EXPECT_NE(
+      text.find("\"image_bytes\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}]"),
+      std::string::npos);
   EXPECT_NE(text.find("\"method_name\":\"tensorflow/serving/classify\""), std::string::npos);
 }
 

@@ -75,7 +75,8 @@ class RawClient {
 };
 
 inline std::string post(const std::string& target, const std::string& body, const std::string& fields = "") {
-  return "POST " + target + " HTTP/1.1\r\nHost: h\r\n" + fields + "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+  return "POST " + target + " HTTP/1.1\r\nHost: h\r\n" + fields + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
 }
 inline std::string get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";

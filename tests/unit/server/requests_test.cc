@@ -13,7 +13,8 @@
 namespace tenon::server {
 namespace {
 
-std::string answer_of(std::string body, RequestMethod method = RequestMethod::kPredict, const RequestLimits& limits = {}) {
+std::string answer_of(std::string body, RequestMethod method = RequestMethod::kPredict,
+                      const RequestLimits& limits = {}) {
   HalfPlus model;
   Result<ParsedRequest> request = parse_request(&body, method, model, limits);
   if (!request.ok()) return request.status().message();
@@ -24,12 +25,14 @@ std::string answer_of(std::string body, RequestMethod method = RequestMethod::kP
 }
 
 void expect_error(const std::string& body, const std::string& part, RequestMethod method = RequestMethod::kPredict) {
-  EXPECT_NE(answer_of(body, method).find(part), std::string::npos) << body.substr(0, 200) << " gave " << answer_of(body, method);
+  EXPECT_NE(answer_of(body, method).find(part), std::string::npos)
+      << body.substr(0, 200) << " gave " << answer_of(body, method);
 }
 
 TEST(Requests, RowsOfOneInputAreValuesOrObjects) {
   EXPECT_EQ(answer_of(R"({"instances": [1.0, 2.0, 5.0]})"), "{\"predictions\":[2.5,3.0,4.5]}\n");
-  EXPECT_EQ(answer_of(R"({"instances": [{"x": 1.0}, {"x": 2}, {"x": 5.0}], "unknown": {}})"), "{\"predictions\":[2.5,3.0,4.5]}\n");
+  EXPECT_EQ(answer_of(R"({"instances": [{"x": 1.0}, {"x": 2}, {"x": 5.0}], "unknown": {}})"),
+            "{\"predictions\":[2.5,3.0,4.5]}\n");
   EXPECT_EQ(answer_of(R"({"signature_name": "serving_default", "instances": [1]})"), "{\"predictions\":[2.5]}\n");
 }
 
@@ -41,8 +44,9 @@ TEST(Requests, ColumnsAreValuesOrObjects) {
 }
 
 TEST(Requests, RowsOfSeveralInputsAreObjects) {
-  EXPECT_EQ(answer_of(R"({"signature_name": "pair", "instances": [{"b": 3, "a": [0.5, 0.25]}, {"a": [1, 1], "b": 0}]})"),
-            "{\"predictions\":[{\"sum\":0.75,\"big\":12884901888},{\"sum\":2.0,\"big\":0}]}\n");
+  EXPECT_EQ(
+      answer_of(R"({"signature_name": "pair", "instances": [{"b": 3, "a": [0.5, 0.25]}, {"a": [1, 1], "b": 0}]})"),
+      "{\"predictions\":[{\"sum\":0.75,\"big\":12884901888},{\"sum\":2.0,\"big\":0}]}\n");
 }
 
 TEST(Requests, FilesComeInBase64AndClassesGoAsText) {
@@ -51,8 +55,10 @@ TEST(Requests, FilesComeInBase64AndClassesGoAsText) {
   EXPECT_EQ(answer_of(R"({"signature_name": "file", "instances": [{"image_bytes": {"b64": "aGk"}}]})"), expected);
   EXPECT_EQ(answer_of(R"({"signature_name": "file", "inputs": [{"b64": "aGk="}, {"b64": "aGk="}]})"),
             "{\"outputs\":[\"rose\",\"daisy \\\"1\\\"\"]}\n");
-  expect_error(R"({"signature_name": "file", "instances": [{"b64": "a*k="}]})", "key: image_bytes of 'instances' list. Error: Unable to base64 decode");
-  expect_error(R"({"signature_name": "file", "instances": [{"b64": ""}]})", "key: image_bytes of 'instances' list. Error: it is no image");
+  expect_error(R"({"signature_name": "file", "instances": [{"b64": "a*k="}]})",
+               "key: image_bytes of 'instances' list. Error: Unable to base64 decode");
+  expect_error(R"({"signature_name": "file", "instances": [{"b64": ""}]})",
+               "key: image_bytes of 'instances' list. Error: it is no image");
   expect_error(R"({"signature_name": "file", "instances": ["aGk="]})", "expected {\"b64\": \"..\"}");
   expect_error(R"({"signature_name": "file", "instances": [{"b64": 3}]})", "does not have named input: b64");
 }
@@ -60,20 +66,29 @@ TEST(Requests, FilesComeInBase64AndClassesGoAsText) {
 TEST(Requests, BytesAndBoolsKeepTheirTypes) {
   EXPECT_EQ(answer_of(R"({"signature_name": "flag", "instances": [{"u": [0, 255], "f": true}]})"),
             "{\"predictions\":[{\"u\":[0,255],\"f\":true}]}\n");
-  expect_error(R"({"signature_name": "flag", "instances": [{"u": [0, 256], "f": true}]})", "JSON Value: 256 Type: Number is not of expected type: u8");
-  expect_error(R"({"signature_name": "flag", "instances": [{"u": [-1, 0], "f": true}]})", "JSON Value: -1 Type: Number");
-  expect_error(R"({"signature_name": "flag", "instances": [{"u": [1, 0], "f": 1}]})", "key: f of 'instances' list. Error: JSON Value: 1 Type: Number is not of expected type: bool");
-  expect_error(R"({"signature_name": "pair", "instances": [{"a": [1, 1], "b": 2147483648}]})", "is not of expected type: i32");
+  expect_error(R"({"signature_name": "flag", "instances": [{"u": [0, 256], "f": true}]})",
+               "JSON Value: 256 Type: Number is not of expected type: u8");
+  expect_error(R"({"signature_name": "flag", "instances": [{"u": [-1, 0], "f": true}]})",
+               "JSON Value: -1 Type: Number");
+  expect_error(R"({"signature_name": "flag", "instances": [{"u": [1, 0], "f": 1}]})",
+               "key: f of 'instances' list. Error: JSON Value: 1 Type: Number is not of expected type: bool");
+  expect_error(R"({"signature_name": "pair", "instances": [{"a": [1, 1], "b": 2147483648}]})",
+               "is not of expected type: i32");
   expect_error(R"({"signature_name": "pair", "instances": [{"a": [1, 1], "b": 1.0}]})", "is not of expected type: i32");
 }
 
 TEST(Requests, ClassifyAndRegressTakeExamples) {
-  EXPECT_EQ(answer_of(R"({"signature_name": "classify", "examples": [{"x": 0.25}, {"x": 1}]})", RequestMethod::kClassify),
-            "{\"results\":[[[\"rose\",0.25],[\"daisy \\\"1\\\"\",0.75]],[[\"rose\",1.0],[\"daisy \\\"1\\\"\",0.0]]]}\n");
+  EXPECT_EQ(
+      answer_of(R"({"signature_name": "classify", "examples": [{"x": 0.25}, {"x": 1}]})", RequestMethod::kClassify),
+      "{\"results\":[[[\"rose\",0.25],[\"daisy \\\"1\\\"\",0.75]],[[\"rose\",1.0],[\"daisy \\\"1\\\"\",0.0]]]}\n");
   EXPECT_EQ(answer_of(R"({"signature_name": "regress", "examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress),
             "{\"results\":[2.5,3.0]}\n");
-  expect_error(R"({"examples": [{"x": 1}]})", "Expected classification signature method_name to be tensorflow/serving/classify. Was: tensorflow/serving/predict", RequestMethod::kClassify);
-  expect_error(R"({"signature_name": "regress", "instances": [1]})", "key 'examples' is expected", RequestMethod::kRegress);
+  expect_error(R"({"examples": [{"x": 1}]})",
+               "Expected classification signature method_name to be tensorflow/serving/classify. Was: "
+               "tensorflow/serving/predict",
+               RequestMethod::kClassify);
+  expect_error(R"({"signature_name": "regress", "instances": [1]})", "key 'examples' is expected",
+               RequestMethod::kRegress);
 }
 
 TEST(Requests, ErrorsNameWhatIsWrong) {
@@ -88,18 +103,24 @@ TEST(Requests, ErrorsNameWhatIsWrong) {
            {R"({"instances": 3})", "'instances' must be a list with at least one element"},
            {R"({"instances": null})", "'instances' must be a list"},
            {R"({"inputs": []})", "Failed to process input: x"},
-           {R"({"instances": [1], "signature_name": "other"})", "Serving signature name: \"other\" not found in signature def"},
+           {R"({"instances": [1], "signature_name": "other"})",
+            "Serving signature name: \"other\" not found in signature def"},
            {R"({"instances": [1], "signature_name": 3})", "'signature_name' key must be a string value"},
-           {R"({"instances": [1, "2"]})", "Failed to process element: 1 key: x of 'instances' list. Error: JSON Value: \"2\" Type: String is not of expected type: f32"},
+           {R"({"instances": [1, "2"]})",
+            "Failed to process element: 1 key: x of 'instances' list. Error: JSON Value: \"2\" Type: String is not of "
+            "expected type: f32"},
            {R"({"instances": [[1]]})", "Encountered list at unexpected level: 1"},
            {R"({"instances": [null]})", "Type: Null is not of expected type: f32"},
            {R"({"instances": [{"y": 1}]})", "does not have named input: y; expected x"},
            {R"({"instances": [{"x": 1, "x": 2}]})", "the key is there twice"},
            {R"({"instances": [{}]})", "it has no x"},
-           {R"({"instances": [1, NaN]})", "Failed to process element: 1 key: x of 'instances' list. Error: JSON Value: \"NaN\" Type: String"},
-           {R"({"instances": [-Infinity, NaN, Infinity]})", "Failed to process element: 0 key: x of 'instances' list. Error: JSON Value: \"-Infinity\""},
+           {R"({"instances": [1, NaN]})",
+            "Failed to process element: 1 key: x of 'instances' list. Error: JSON Value: \"NaN\" Type: String"},
+           {R"({"instances": [-Infinity, NaN, Infinity]})",
+            "Failed to process element: 0 key: x of 'instances' list. Error: JSON Value: \"-Infinity\""},
            {R"({"inputs": {"x": [NaN]}})", "Failed to process input: x row: 0. Error: JSON Value: \"NaN\""},
-           {R"({"note": "\"NaN", "instances": [Infinity]})", "key: x of 'instances' list. Error: JSON Value: \"Infinity\""},
+           {R"({"note": "\"NaN", "instances": [Infinity]})",
+            "key: x of 'instances' list. Error: JSON Value: \"Infinity\""},
            {R"({"signature_name": "file", "instances": [{"b64": Infinity}]})", "JSON Parse error"},
            {R"({"other": NaN, "instances": [1]})", "JSON Parse error"},
            {R"({"instances": [NaN})", "JSON Parse error"},
@@ -111,14 +132,19 @@ TEST(Requests, ErrorsNameWhatIsWrong) {
            {R"({"instances": [1]} x)", "JSON Parse error"},
            {"{\"instances\": [\"\xff\"]}", "JSON Parse error"},
            {R"({"signature_name": "pair", "instances": [[1, 2]]})", "the signature has the inputs a,b"},
-           {R"({"signature_name": "pair", "instances": [{"a": [1, 2]}]})", "key: b of 'instances' list. Error: JSON object must have keys: a,b"},
-           {R"({"signature_name": "pair", "instances": [{"a": [1, 2, 3], "b": 1}]})", "key: a of 'instances' list. Error: Encountered list at unexpected size: 3 at level: 1 expected size: 2"},
+           {R"({"signature_name": "pair", "instances": [{"a": [1, 2]}]})",
+            "key: b of 'instances' list. Error: JSON object must have keys: a,b"},
+           {R"({"signature_name": "pair", "instances": [{"a": [1, 2, 3], "b": 1}]})",
+            "key: a of 'instances' list. Error: Encountered list at unexpected size: 3 at level: 1 expected size: 2"},
            {R"({"signature_name": "pair", "instances": [{"a": [1], "b": 1}]})", "unexpected size: 1"},
-           {R"({"signature_name": "pair", "instances": [{"a": [1, [2]], "b": 1}]})", "Encountered list at unexpected level"},
-           {R"({"signature_name": "pair", "instances": [{"a": 1, "b": 1}]})", "JSON Value: 1 found at incorrect level: 1"},
+           {R"({"signature_name": "pair", "instances": [{"a": [1, [2]], "b": 1}]})",
+            "Encountered list at unexpected level"},
+           {R"({"signature_name": "pair", "instances": [{"a": 1, "b": 1}]})",
+            "JSON Value: 1 found at incorrect level: 1"},
            {R"({"signature_name": "pair", "inputs": [1]})", "expected an object with the keys a,b"},
            {R"({"signature_name": "pair", "inputs": {"a": [[1, 2]]}})", "Missing named input: b in 'inputs' object."},
-           {R"({"signature_name": "pair", "inputs": {"a": [[1, 2]], "b": [1, 2]}})", "Tensor name: b has inconsistent batch size: 2 expecting: 1"},
+           {R"({"signature_name": "pair", "inputs": {"a": [[1, 2]], "b": [1, 2]}})",
+            "Tensor name: b has inconsistent batch size: 2 expecting: 1"},
            {R"({"signature_name": "pair", "inputs": {"a": [[1, 2]], "b": 1}})", "Failed to process input: b"},
        })
     expect_error(body, part);
@@ -130,9 +156,12 @@ TEST(Requests, NestingRowsAndMemoryHaveLimits) {
   expect_error(deep, "JSON Parse error");
   for (int i = 0; i < 100000; ++i) deep += ']';
   expect_error(deep + "}", "JSON Parse error");
-  EXPECT_NE(answer_of(R"({"instances": [1, 2, 3]})", RequestMethod::kPredict, {.max_rows = 2}).find("more rows than 2"), std::string::npos);
-  EXPECT_NE(answer_of(R"({"inputs": [1, 2, 3]})", RequestMethod::kPredict, {.max_rows = 2}).find("more rows than 2"), std::string::npos);
-  EXPECT_NE(answer_of(R"({"inputs": [1, 2, 3]})", RequestMethod::kPredict, {.max_bytes = 8}).find("too much memory"), std::string::npos);
+  EXPECT_NE(answer_of(R"({"instances": [1, 2, 3]})", RequestMethod::kPredict, {.max_rows = 2}).find("more rows than 2"),
+            std::string::npos);
+  EXPECT_NE(answer_of(R"({"inputs": [1, 2, 3]})", RequestMethod::kPredict, {.max_rows = 2}).find("more rows than 2"),
+            std::string::npos);
+  EXPECT_NE(answer_of(R"({"inputs": [1, 2, 3]})", RequestMethod::kPredict, {.max_bytes = 8}).find("too much memory"),
+            std::string::npos);
   EXPECT_EQ(answer_of(R"({"inputs": [1, 2]})", RequestMethod::kPredict, {.max_bytes = 8}), "{\"outputs\":[2.5,3.0]}\n");
 }
 
@@ -162,7 +191,8 @@ TEST(Requests, FloatsReadBackTheSame) {
 TEST(Requests, AnswersWithoutANumberAreNull) {
   HalfPlus model;
   const Arrays outputs{{"y", Array(std::vector<float>{NAN, INFINITY, -0.0f})}};
-  EXPECT_EQ(predict_answer(model, model.signatures()[0], RequestFormat::kRows, outputs, 3), "{\"predictions\":[null,null,-0.0]}\n");
+  EXPECT_EQ(predict_answer(model, model.signatures()[0], RequestFormat::kRows, outputs, 3),
+            "{\"predictions\":[null,null,-0.0]}\n");
 }
 
 TEST(Base64, IsThatOfRfc4648) {
@@ -170,12 +200,18 @@ TEST(Base64, IsThatOfRfc4648) {
     const auto bytes = from_base64(text);
     return bytes ? std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size()) : "none";
   };
-  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
-           {"", ""}, {"Zg==", "f"}, {"Zm8=", "fo"}, {"Zm9v", "foo"}, {"Zm9vYg==", "foob"}, {"Zm9vYmE=", "fooba"}, {"Zm9vYmFy", "foobar"}})
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{{"", ""},
+                                                                                       {"Zg==", "f"},
+                                                                                       {"Zm8=", "fo"},
+                                                                                       {"Zm9v", "foo"},
+                                                                                       {"Zm9vYg==", "foob"},
+                                                                                       {"Zm9vYmE=", "fooba"},
+                                                                                       {"Zm9vYmFy", "foobar"}})
     EXPECT_EQ(text_of(text), expected);
   EXPECT_EQ(text_of("_-8"), "\xff\xef");
   EXPECT_EQ(text_of("/+8="), "\xff\xef");
-  for (const char* const bad : {"Z", "Zm9v=Zg", "Z m8=", "Zg===", "Zm9vY", "\n"}) EXPECT_EQ(text_of(bad), "none") << bad;
+  for (const char* const bad : {"Z", "Zm9v=Zg", "Z m8=", "Zg===", "Zm9vY", "\n"})
+    EXPECT_EQ(text_of(bad), "none") << bad;
 }
 
 }  // namespace

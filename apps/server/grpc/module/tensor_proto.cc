@@ -1,6 +1,7 @@
 #include "server/grpc/module/tensor_proto.h"
 
 #include <cstring>
+#include <type_traits>
 
 namespace tenon::server {
 namespace {
@@ -54,7 +55,12 @@ bool fill(const List& list, int64_t elements, std::string* out) {
   out->resize(static_cast<size_t>(elements) * sizeof(T));
   T value{};
   for (int64_t i = 0; i < elements; ++i) {
-    if (i < list.size()) value = static_cast<T>(list.Get(static_cast<int>(i)));
+    if (i < list.size()) {
+      const auto given = list.Get(static_cast<int>(i));
+      value = static_cast<T>(given);
+      if constexpr (std::is_integral_v<T>)
+        if (static_cast<decltype(given)>(value) != given) return false;
+    }
     std::memcpy(out->data() + static_cast<size_t>(i) * sizeof value, &value, sizeof value);
   }
   return true;
@@ -108,7 +114,9 @@ std::string read_tensor(const proto::TensorProto& from, int64_t* budget, GrpcTen
     return {};
   }
   if (from.tensor_content().empty())
-    return fill_numbers(from, elements, &to->bytes) ? "" : "there are more elements than the shape has";
+    return fill_numbers(from, elements, &to->bytes)
+               ? ""
+               : "there are more elements than the shape has, or one that the dtype does not hold";
   if (static_cast<int64_t>(from.tensor_content().size()) != elements * size)
     return "tensor_content has " + std::to_string(from.tensor_content().size()) + " bytes, the shape has " +
            std::to_string(elements * size);
