@@ -20,7 +20,7 @@ std::string metadata_answer(const std::string& model, const LoadedVersion& versi
 Result<std::string> classes_answer(const LoadedVersion& version);
 
 // {"models": [{"name": "flowers", "ready": true, "model_version_status": [..]}]}: Tenon's own. `texts`: names of models of text.
-std::string models_answer(const ServedModels& models, const std::vector<std::string>& texts);
+std::string models_answer(const ServedModels& models, const std::vector<std::string>& texts = {});
 
 // The same of a model of text, which has one version and takes and gives texts.
 std::string text_status_answer();
