@@ -130,8 +130,8 @@ Status BundleReader::load_entry(const std::string& name, std::string_view value)
     return invalid(index_path_, ": variable '", abbreviated(name), "': damaged entry");
   BundleEntry entry;
   entry.tf_dtype = proto.dtype();
-  entry.dtype = dtype_from_tf(proto.dtype());
-  entry.is_string = proto.dtype() == kTfString;
+  entry.dtype = dtype_of_tensorflow(proto.dtype());
+  entry.is_string = proto.dtype() == kTensorFlowString;
   Result<Shape> shape = shape_of(proto.shape());
   if (!shape.ok()) return invalid(index_path_, ": variable '", abbreviated(name), "': ", shape.status().message());
   entry.shape = *shape;

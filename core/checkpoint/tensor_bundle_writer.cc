@@ -80,26 +80,26 @@ Status BundleWriter::end(std::string_view name, int32_t tf_dtype, const Shape& s
 
 Status BundleWriter::add(std::string_view name, const Type& type, std::span<const std::byte> bytes) {
   TENON_TRY(begin(name));
-  if (tf_type(type.dtype) == 0)
+  if (tensorflow_number(type.dtype) == 0)
     return keep(invalid("checkpoint ", prefix_, ": variable '", name, "' has no element type"));
   if (static_cast<int64_t>(bytes.size()) != type.bytes())
     return keep(invalid("checkpoint ", prefix_, ": variable '", name, "' is ", type.str(), " but has ", bytes.size(),
                         " bytes, expected ", type.bytes()));
   for (size_t at = 0; at < bytes.size(); at += kBundlePieceBytes)
     TENON_TRY(append(bytes.data() + at, std::min(kBundlePieceBytes, bytes.size() - at)));
-  return end(name, tf_type(type.dtype), type.shape);
+  return end(name, tensorflow_number(type.dtype), type.shape);
 }
 
 Status BundleWriter::add(std::string_view name, const Type& type, const FillBytes& fill) {
   TENON_TRY(begin(name));
-  if (tf_type(type.dtype) == 0)
+  if (tensorflow_number(type.dtype) == 0)
     return keep(invalid("checkpoint ", prefix_, ": variable '", name, "' has no element type"));
   for (size_t left = static_cast<size_t>(type.bytes()); left > 0; left -= piece_.size()) {
     piece_.resize(std::min(kBundlePieceBytes, left));
     TENON_TRY(keep(fill(piece_)));
     TENON_TRY(append(piece_.data(), piece_.size()));
   }
-  return end(name, tf_type(type.dtype), type.shape);
+  return end(name, tensorflow_number(type.dtype), type.shape);
 }
 
 Status BundleWriter::add_scalar(std::string_view name, int64_t value) {
@@ -124,7 +124,7 @@ Status BundleWriter::add_strings(std::string_view name, const Shape& shape, std:
   // The checksum of the whole goes over the lengths as hashed above, not as stored.
   crc_ = crc32c_extend(crc, &masked, sizeof masked);
   for (const std::string& value : values) TENON_TRY(append(value.data(), value.size()));
-  return end(name, kTfString, shape);
+  return end(name, kTensorFlowString, shape);
 }
 
 Result<std::string> BundleWriter::finish() {

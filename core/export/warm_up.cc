@@ -2,6 +2,7 @@
 
 #include "data/image/image.h"
 #include "data/record/wire.h"
+#include "tenon/tensorflow_types.h"
 
 namespace tenon {
 namespace {
@@ -17,32 +18,25 @@ void put_number(std::string& out, uint32_t field, uint64_t value) {
 constexpr uint32_t kPredictLog = 6, kRequest = 1, kModelSpec = 1, kInputs = 2, kSignatureName = 3;
 constexpr uint32_t kDtype = 1, kShape = 2, kDim = 2, kSize = 1, kStrings = 8;
 
-// TensorFlow's number of a type, and the field of its list with the bytes of one zero there.
-struct Numbers {
-  uint32_t dtype, field;
-  size_t bytes;
-};
-Numbers numbers_of(DType dtype) {
+// The list of a tensor that has its elements.
+uint32_t list_of(DType dtype) {
+  constexpr uint32_t kFloats = 5, kDoubles = 6, kInts = 7, kInt64s = 10, kBools = 11, kHalves = 13;
   switch (dtype) {
+    case DType::kF32:
+      return kFloats;
     case DType::kF64:
-      return {2, 6, 8};
-    case DType::kI32:
-      return {3, 7, 1};
-    case DType::kU8:
-      return {4, 7, 1};
+      return kDoubles;
     case DType::kI64:
-      return {9, 10, 1};
+      return kInt64s;
     case DType::kBool:
-      return {10, 11, 1};
+      return kBools;
     case DType::kBF16:
-      return {14, 13, 1};
     case DType::kF16:
-      return {19, 13, 1};
+      return kHalves;
     default:
-      return {1, 5, 4};
+      return kInts;
   }
 }
-constexpr uint32_t kString = 7;
 
 std::string shape_of(const std::vector<int64_t>& dims) {
   std::string out;
@@ -56,19 +50,19 @@ std::string shape_of(const std::vector<int64_t>& dims) {
 
 // The last value of a list stands for all that follow.
 std::string zeros(const Type& example) {
-  const Numbers numbers = numbers_of(example.dtype);
+  const size_t bytes = example.dtype == DType::kF32 ? 4 : example.dtype == DType::kF64 ? 8 : 1;  // of a zero
   std::vector<int64_t> dims = example.shape.vec();
   dims.insert(dims.begin(), 1);
   std::string out;
-  put_number(out, kDtype, numbers.dtype);
+  put_number(out, kDtype, static_cast<uint64_t>(tensorflow_number(example.dtype)));
   put_bytes(out, kShape, shape_of(dims));
-  put_bytes(out, numbers.field, std::string(numbers.bytes, '\0'));
+  put_bytes(out, list_of(example.dtype), std::string(bytes, '\0'));
   return out;
 }
 
 std::string file_tensor(const std::string& file) {
   std::string out;
-  put_number(out, kDtype, kString);
+  put_number(out, kDtype, kTensorFlowString);
   put_bytes(out, kShape, shape_of({1}));
   put_bytes(out, kStrings, file);
   return out;

@@ -37,29 +37,6 @@ std::string metadata(const Plugin& plugin) {
 
 }  // namespace
 
-uint32_t tf_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return kFloat;
-    case DType::kF64:
-      return kDouble;
-    case DType::kI32:
-      return 3;
-    case DType::kU8:
-      return 4;
-    case DType::kI64:
-      return 9;
-    case DType::kBool:
-      return 10;
-    case DType::kBF16:
-      return 14;
-    case DType::kF16:
-      return 19;
-    default:
-      return 0;
-  }
-}
-
 void put_number(std::string& out, uint32_t field, int64_t value) {
   wire::put_varint(out, wire::tag(field, wire::kVarint));
   wire::put_varint(out, static_cast<uint64_t>(value));

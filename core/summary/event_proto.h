@@ -22,7 +22,6 @@ constexpr uint32_t kDType = 1, kShape = 2, kContent = 4, kFloats = 5, kDoubles =
 constexpr uint32_t kPluginData = 1, kPluginName = 1, kPluginContent = 2, kDisplayName = 2, kDescription = 3;
 // Numbers of TensorFlow's DataType.
 constexpr uint32_t kFloat = 1, kDouble = 2, kString = 7;
-uint32_t tf_type(DType dtype);  // 0: it has none
 
 void put_number(std::string& out, uint32_t field, int64_t value);
 void put_double(std::string& out, uint32_t field, double value);

@@ -1,6 +1,7 @@
 // GraphDef (tensorflow/core/framework/graph.proto), as far as TensorBoard shows it.
 #include "summary/event_proto.h"
 #include "summary/summary_values.h"
+#include "tenon/tensorflow_types.h"
 
 namespace tenon {
 namespace {
@@ -29,7 +30,7 @@ std::string node_def(const GraphNode& node) {
   for (const Type& result : node.results) wire::put_bytes(shapes, kListShape, event_proto::shape(result.shape.dims()));
   wire::put_bytes(list, kList, shapes);
   put_attr(out, "_output_shapes", list);
-  put_number(type, kType, event_proto::tf_type(node.results[0].dtype));
+  put_number(type, kType, tensorflow_number(node.results[0].dtype));
   put_attr(out, "T", type);
   return out;
 }

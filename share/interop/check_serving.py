@@ -115,7 +115,7 @@ def check_refusals(stub, images):
             check(name, error.code() == code and text in error.details(), f"{error.code()} {error.details()}")
 
     wrong = grpc.StatusCode.INVALID_ARGUMENT
-    refused("another dtype", request("fashion", "tensor", image=images.astype(np.float64)), wrong, '"image": expected dtype float')
+    refused("another dtype", request("fashion", "tensor", image=images.astype(np.float64)), wrong, '"image": expected dtype DT_FLOAT')
     refused("another shape", request("fashion", "tensor", image=images[:, :5]), wrong, '"image": expected shape')
     refused("no such input", request("fashion", "tensor", other=images), wrong, "other")
     refused("a missing input", request("table", numbers=np.zeros((1, 8), np.float32)), wrong, '"categories" is missing')

@@ -8,24 +8,7 @@ namespace {
 
 using Kind = ServingValue::Kind;
 
-struct Numbered {
-  DType dtype;
-  int32_t number;
-  const char* name;
-};
-// https://github.com/tensorflow/tensorflow/blob/master/tensorflow/core/framework/types.proto
-constexpr Numbered kNumbers[] = {{DType::kF32, 1, "float"},      {DType::kF64, 2, "double"}, {DType::kI32, 3, "int32"},
-                                 {DType::kU8, 4, "uint8"},       {DType::kI64, 9, "int64"},  {DType::kBool, 10, "bool"},
-                                 {DType::kBF16, 14, "bfloat16"}, {DType::kF16, 19, "half"}};
-
 Status invalid(const std::string& message) { return Status(Code::kInvalid, message); }
-
-std::string number_name(int32_t number) {
-  if (number == kTensorFlowString) return "string";
-  for (const Numbered& n : kNumbers)
-    if (n.number == number) return n.name;
-  return "dtype " + std::to_string(number);
-}
 
 std::string dims_text(const std::vector<int64_t>& dims) {
   std::string out;
@@ -46,8 +29,8 @@ int32_t number_of(const ServingValue& value) {
 
 Status check_input(const ServingValue& input, const GrpcTensor& given, int64_t rows) {
   if (given.dtype != number_of(input))
-    return invalid("input \"" + input.name + "\": expected dtype " + number_name(number_of(input)) + ", found " +
-                   number_name(given.dtype));
+    return invalid("input \"" + input.name + "\": expected dtype " + tensorflow_type_name(number_of(input)) +
+                   ", found " + tensorflow_type_name(given.dtype));
   const int64_t own = given.dims.empty() ? -1 : given.dims[0];
   const std::vector<int64_t> expected = batch_dims(input, rows < 0 ? own : rows);
   if (given.dims != expected || expected[0] < 1)
@@ -128,12 +111,6 @@ GrpcTensor labels_of(const Array& numbers, const ServedModel& model) {
 }
 
 }  // namespace
-
-int32_t tensorflow_number(DType dtype) {
-  for (const Numbered& n : kNumbers)
-    if (n.dtype == dtype) return n.number;
-  return 0;
-}
 
 Result<Arrays> signature_inputs(GrpcTensors&& given, const ServingSignature& signature, const ServedModel& model,
                                 const RequestLimits& limits, int64_t* rows) {

@@ -3,12 +3,9 @@
 
 #include "server/grpc/grpc_server.h"
 #include "server/json/requests.h"
+#include "tenon/tensorflow_types.h"
 
 namespace tenon::server {
-
-inline constexpr int32_t kTensorFlowString = 7;
-// TensorFlow's number of a type; 0: it has none.
-int32_t tensorflow_number(DType dtype);
 
 // The tensors of the signature's inputs, all with as many rows; files of images are decoded. kInvalid names the input.
 Result<Arrays> signature_inputs(GrpcTensors&& given, const ServingSignature& signature, const ServedModel& model,

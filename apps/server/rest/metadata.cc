@@ -1,32 +1,10 @@
 #include "server/rest/metadata.h"
 
+#include "tenon/tensorflow_types.h"
 #include "tenon/text.h"
 
 namespace tenon::server {
 namespace {
-
-const char* tensorflow_dtype(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return "DT_FLOAT";
-    case DType::kBF16:
-      return "DT_BFLOAT16";
-    case DType::kF16:
-      return "DT_HALF";
-    case DType::kF64:
-      return "DT_DOUBLE";
-    case DType::kI32:
-      return "DT_INT32";
-    case DType::kI64:
-      return "DT_INT64";
-    case DType::kU8:
-      return "DT_UINT8";
-    case DType::kBool:
-      return "DT_BOOL";
-    default:
-      return "DT_INVALID";
-  }
-}
 
 // TensorFlow's names of what a status is.
 const char* error_code(const Status& status) {
@@ -60,7 +38,8 @@ std::string values_json(const std::vector<ServingValue>& values) {
   for (const ServingValue& v : values) {
     const bool text = v.kind != ServingValue::Kind::kTensor;
     out += (out.empty() ? "" : ",") + json_string(v.name) + ":{\"dtype\":\"" +
-           (text ? "DT_STRING" : tensorflow_dtype(v.type.dtype)) + "\",\"tensor_shape\":{\"dim\":[" + dims_json(v) +
+           tensorflow_type_name(text ? kTensorFlowString : tensorflow_number(v.type.dtype)) +
+           "\",\"tensor_shape\":{\"dim\":[" + dims_json(v) +
            "],\"unknown_rank\":false},\"name\":" + json_string(v.name + ":0") + "}";
   }
   return "{" + out + "}";

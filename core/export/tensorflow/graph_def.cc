@@ -5,32 +5,11 @@
 #include <cstring>
 
 #include "op/rules.h"
+#include "tenon/tensorflow_types.h"
 
 namespace tenon::tensorflow {
 
-DataType data_type(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return DT_FLOAT;
-    case DType::kBF16:
-      return DT_BFLOAT16;
-    case DType::kF16:
-      return DT_HALF;
-    case DType::kF64:
-      return DT_DOUBLE;
-    case DType::kI32:
-      return DT_INT32;
-    case DType::kI64:
-      return DT_INT64;
-    case DType::kU8:
-      return DT_UINT8;
-    case DType::kBool:
-      return DT_BOOL;
-    case DType::kNone:
-      break;
-  }
-  return DT_INVALID;
-}
+DataType data_type(DType dtype) { return static_cast<DataType>(tensorflow_number(dtype)); }
 
 TensorShapeProto shape_proto(const std::vector<int64_t>& dims) {
   TensorShapeProto shape;

@@ -108,9 +108,9 @@ TEST_F(GrpcApiTest, NamesTheInputThatDoesNotFit) {
   expect_refused(ask({{"z", x({1})}}), kInvalidArgument,
                  "input tensor alias not found in signature: z. Inputs expected to be in the set {x}.");
   expect_refused(ask({{"x", tensor<int32_t>(kInt32, {1}, {1})}}), kInvalidArgument,
-                 "input \"x\": expected dtype float, found int32");
+                 "input \"x\": expected dtype DT_FLOAT, found DT_INT32");
   expect_refused(ask({{"x", {99, {1}, {}, {}}}}), kInvalidArgument,
-                 "input \"x\": expected dtype float, found dtype 99");
+                 "input \"x\": expected dtype DT_FLOAT, found DT_INVALID");
   expect_refused(ask({{"x", tensor<float>(kFloat, {1, 1}, {1})}}), kInvalidArgument,
                  "input \"x\": expected shape [-1], found [1,1]");
   expect_refused(ask({{"x", tensor<float>(kFloat, {}, {1})}}), kInvalidArgument,

@@ -3,20 +3,15 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tenon/tensorflow_types.h"
+
 namespace tenon::server {
 namespace {
 
-enum TensorFlowType : int {
-  kFloat = 1,
-  kDouble = 2,
-  kInt32 = 3,
-  kUint8 = 4,
-  kString = 7,
-  kInt64 = 9,
-  kBool = 10,
-  kBfloat16 = 14,
-  kHalf = 19
-};
+constexpr int32_t kFloat = tensorflow_number(DType::kF32), kDouble = tensorflow_number(DType::kF64),
+                  kInt32 = tensorflow_number(DType::kI32), kUint8 = tensorflow_number(DType::kU8),
+                  kInt64 = tensorflow_number(DType::kI64), kBool = tensorflow_number(DType::kBool),
+                  kBfloat16 = tensorflow_number(DType::kBF16), kHalf = tensorflow_number(DType::kF16);
 
 int64_t bytes_of(int dtype) {
   switch (dtype) {
@@ -100,7 +95,7 @@ std::string read_tensor(const proto::TensorProto& from, int64_t* budget, GrpcTen
   to->dtype = from.dtype();
   if (from.tensor_shape().unknown_rank()) return "the shape is unknown";
   if (from.tensor_shape().dim_size() > 8) return "there are more than 8 dimensions";
-  const bool text = from.dtype() == kString;
+  const bool text = from.dtype() == kTensorFlowString;
   const int64_t size = text ? 32 : bytes_of(from.dtype());
   if (size == 0) return "dtype " + std::to_string(from.dtype()) + " is not supported";
   const int64_t elements = elements_of(from.tensor_shape(), *budget / size, &to->dims);
