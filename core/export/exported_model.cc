@@ -1,7 +1,6 @@
 #include "tenon/exported_model.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
@@ -10,17 +9,12 @@
 #include "checkpoint/tensor_file.h"
 #include "data/image/image_pass.h"
 #include "export/version_writer.h"
+#include "export/versions.h"
 
 namespace tenon {
 namespace {
 
 constexpr int64_t kMostModelBytes = int64_t{1} << 30, kMostSmallFile = int64_t{64} << 20;
-
-int64_t number_in(std::string_view name) {
-  int64_t out = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
-  return error == std::errc() && end == name.data() + name.size() ? out : 0;
-}
 
 // What the manifest says of each file.
 class Manifest {
@@ -123,7 +117,7 @@ Result<ExportedModel> ExportedModel::open(const std::string& directory) {
 }
 
 const std::string& ExportedModel::directory() const { return impl_->directory; }
-int64_t ExportedModel::version() const { return number_in(name_of(impl_->directory)); }
+int64_t ExportedModel::version() const { return version_of(name_of(impl_->directory)); }
 const std::vector<ServingSignature>& ExportedModel::signatures() const { return impl_->file.signatures; }
 const std::vector<std::string>& ExportedModel::labels() const { return impl_->labels; }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -22,12 +21,6 @@ namespace tenon {
 namespace {
 
 namespace fs = std::filesystem;
-
-int64_t version_of(std::string_view name) {
-  int64_t out = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
-  return error == std::errc() && end == name.data() + name.size() && out > 0 ? out : 0;
-}
 
 // A directory that is gone again unless it is renamed to what it is for.
 class Unfinished {
@@ -127,20 +120,20 @@ Status write_files(const VersionContents& contents, const ExportOptions& options
   return sync_directory(directory.path());
 }
 
-Result<int64_t> next_version(const std::vector<int64_t>& there, int64_t asked, const std::string& base) {
-  const int64_t newest = there.empty() ? 0 : there.back();
+Result<int64_t> next_version(const std::vector<ExportedVersion>& there, int64_t asked, const std::string& base) {
+  const int64_t newest = there.empty() ? 0 : there.front().number;
   if (asked == 0) return std::max<int64_t>(std::time(nullptr), newest + 1);
   if (asked > newest) return asked;
   return invalid("version ", asked, ": '", base, "' has version ", newest, ", expected a larger one");
 }
 
-// Oldest first. Servers that still answer with one keep its files open.
+// Servers that still answer with one keep its files open.
 Status remove_old(const std::string& base, int keep) {
-  TENON_ASSIGN(const std::vector<int64_t> versions, versions_in(base));
-  for (size_t i = 0; keep > 0 && i + static_cast<size_t>(keep) < versions.size(); ++i) {
-    Unfinished gone(cat(base, "/.unfinished-", versions[i], "-", getpid()));
-    if (::rename(cat(base, "/", versions[i]).c_str(), gone.path().c_str()) != 0)
-      return file_error("cannot remove", cat(base, "/", versions[i]), errno);
+  TENON_ASSIGN(const std::vector<ExportedVersion> versions, exported_versions(base));
+  for (size_t i = static_cast<size_t>(keep); keep > 0 && i < versions.size(); ++i) {
+    Unfinished gone(cat(base, "/.unfinished-", versions[i].number, "-", getpid()));
+    if (::rename(versions[i].path.c_str(), gone.path().c_str()) != 0)
+      return file_error("cannot remove", versions[i].path, errno);
   }
   return {};
 }
@@ -158,25 +151,13 @@ Status check_options(const VersionContents& contents, const ExportOptions& optio
 
 }  // namespace
 
-Result<std::vector<int64_t>> versions_in(const std::string& base) {
-  std::vector<int64_t> out;
-  std::error_code error;
-  if (!fs::exists(base, error)) return out;
-  TENON_ASSIGN(const std::vector<std::string> names, list_names(base, "[0-9]*"));
-  for (const std::string& name : names)
-    if (const int64_t version = version_of(name); version > 0 && fs::is_directory(cat(base, "/", name), error))
-      out.push_back(version);
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 Result<std::string> write_version(const std::string& base, const VersionContents& contents,
                                   const ExportOptions& options) {
   TENON_TRY(check_options(contents, options));
   TENON_TRY(make_directories(base));
   TENON_ASSIGN(const DirectoryLock lock, DirectoryLock::take(base, "export directory", "export"));
   remove_unfinished(base);
-  TENON_ASSIGN(const std::vector<int64_t> there, versions_in(base));
+  TENON_ASSIGN(const std::vector<ExportedVersion> there, exported_versions(base));
   TENON_ASSIGN(const int64_t version, next_version(there, options.version, base));
   Unfinished directory(cat(base, "/.unfinished-", version, "-", getpid()));
   TENON_TRY(make_directories(directory.path()));

@@ -23,7 +23,4 @@ struct VersionContents {
 Result<std::string> write_version(const std::string& base, const VersionContents& contents,
                                   const ExportOptions& options);
 
-// The versions in a directory, those of positive decimal numbers, in order. None where there is no directory.
-Result<std::vector<int64_t>> versions_in(const std::string& base);
-
 }  // namespace tenon

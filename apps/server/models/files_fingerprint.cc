@@ -1,40 +1,11 @@
-#include "server/models/version_directories.h"
+#include "server/models/files_fingerprint.h"
 
-#include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <functional>
 
 namespace tenon::server {
-namespace {
 
 namespace fs = std::filesystem;
-
-// -1 where the name is no number, as TF Serving writes and reads it.
-int64_t number_of(const std::string& name) {
-  int64_t number = -1;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() && number >= 0 ? number : -1;
-}
-
-}  // namespace
-
-Result<std::vector<VersionDirectory>> version_directories(const std::string& directory) {
-  std::error_code error;
-  std::vector<VersionDirectory> out;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    const int64_t number = number_of(it->path().filename().string());
-    if (number >= 0 && it->is_directory(ignored)) out.push_back({number, it->path().string()});
-  }
-  if (error) return Status(Code::kUnavailable, "'" + directory + "' cannot be read: " + error.message());
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.number, b.path.size()) > std::pair(b.number, a.path.size());  // 7 before 007
-  });
-  out.erase(std::unique(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.number == b.number; }),
-            out.end());
-  return out;
-}
 
 uint64_t files_fingerprint(const std::string& directory) {
   std::error_code error;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/models/version_directories.h"
+#include "server/models/files_fingerprint.h"
 
 namespace tenon::server {
 namespace {
@@ -86,7 +86,7 @@ std::shared_ptr<LoadedVersion> ModelVersions::load(int64_t number, const std::st
 
 void ModelVersions::poll() {
   drop_unused();
-  const Result<std::vector<VersionDirectory>> found = version_directories(config_.directory);
+  const Result<std::vector<ExportedVersion>> found = exported_versions(config_.directory);
   std::string complaint;
   if (!found.ok())
     complaint = config_.name + ": " + found.status().message();
@@ -96,7 +96,7 @@ void ModelVersions::poll() {
   if (std::exchange(last_complaint_, complaint) != complaint && !complaint.empty()) log_(complaint);
   if (!complaint.empty()) return;  // what was loaded goes on
   Versions wanted;
-  for (const VersionDirectory& v : *found) {
+  for (const ExportedVersion& v : *found) {
     if (config_.newest > 0 && std::ssize(wanted) == config_.newest) break;
     std::shared_ptr<LoadedVersion> version;
     {

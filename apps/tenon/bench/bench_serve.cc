@@ -4,7 +4,6 @@
 
 #include "server/json/base64.h"
 #include "server/load/load.h"
-#include "server/models/version_directories.h"
 #include "tenon/exported_model.h"
 #include "tenon/text_file.h"
 
@@ -71,7 +70,7 @@ const ServingSignature* signature_of(const ExportedModel& model, const std::stri
 
 // The version that `directory` is, or the newest one in it, as `tenon serve --model` names them.
 std::string version_of(const std::string& directory) {
-  const auto versions = server::version_directories(directory);
+  const auto versions = exported_versions(directory);
   return versions.ok() && !versions->empty() ? versions->front().path : directory;
 }
 

@@ -43,6 +43,14 @@ struct ServingSignature {
   std::vector<ServingValue> inputs, outputs;
 };
 
+// A directory whose name is a number, as TF Serving finds versions.
+struct ExportedVersion {
+  int64_t number = 0;
+  std::string path;
+};
+// Newest first, each number once: 7 before 007. kUnavailable: the directory cannot be read.
+Result<std::vector<ExportedVersion>> exported_versions(const std::string& directory);
+
 // Copies are handles to the same. Thread safe.
 class ExportedModel {
  public:
@@ -50,7 +58,7 @@ class ExportedModel {
   static Result<ExportedModel> open(const std::string& directory);
 
   const std::string& directory() const;
-  int64_t version() const;  // the directory's name; 0 where that is no number
+  int64_t version() const;  // the directory's name; -1 where that is no number
   const std::vector<ServingSignature>& signatures() const;
   // nullptr when there is none of that key.
   const ServingSignature* signature(std::string_view key) const;

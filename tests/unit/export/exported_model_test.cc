@@ -182,10 +182,10 @@ TEST(Export, NumbersAndKeepsVersions) {
   fs::create_directories(exported.base() + "/.unfinished-9-1/variables");  // of a process that was killed
   ASSERT_TRUE(exported.again(tenon_alone({.version = 12})).ok());
   ASSERT_TRUE(exported.again(tenon_alone({.keep = 2})).ok());
-  const std::vector<int64_t> versions = versions_in(exported.base()).take();
+  const std::vector<ExportedVersion> versions = exported_versions(exported.base()).take();
   ASSERT_EQ(versions.size(), 2u);
-  EXPECT_EQ(versions[0], 12);
-  EXPECT_GT(versions[1], 1'700'000'000);
+  EXPECT_EQ(versions[1].number, 12);
+  EXPECT_GT(versions[0].number, 1'700'000'000);
   EXPECT_EQ(std::distance(fs::directory_iterator(exported.base()), {}), 2);
 }
 

@@ -31,7 +31,7 @@ Status trained(const std::string& model_dir, int64_t max_steps, std::vector<Expo
   return result.status();
 }
 
-size_t versions(const std::string& directory) { return versions_in(directory).take().size(); }
+size_t versions(const std::string& directory) { return exported_versions(directory).take().size(); }
 
 TEST(Exporters, ExportWhenTheirNamesSay) {
   const TemporaryDirectory dir;
@@ -56,7 +56,7 @@ TEST(Exporters, ExportWhatWasEvaluated) {
     expected.insert(expected.end(), p.begin(), p.end());
     return Status();
   }));
-  const int64_t version = versions_in(dir / "export/mine").take().at(0);
+  const int64_t version = exported_versions(dir / "export/mine").take().at(0).number;
   const ExportedModel model = ExportedModel::open(dir / "export/mine/" + std::to_string(version)).take();
   Strategy strategy("cpu");
   check(model.load(strategy));

@@ -4,7 +4,7 @@
 #include <future>
 
 #include "server/models/served_models.h"
-#include "server/models/version_directories.h"
+#include "server/models/files_fingerprint.h"
 #include "server/rest/metadata.h"
 #include "unit/server/fake_model.h"
 
