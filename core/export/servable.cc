@@ -8,9 +8,8 @@
 namespace tenon {
 namespace {
 
-// Zeros stand behind the rows that there are: what they give is left out.
+// With zeros behind the rows that there are: what they give is left out.
 Array padded(const Array& rows, int64_t count) {
-  if (rows.dim(0) == count) return rows;
   Type type = rows.type();
   type.shape.set(0, count);
   Array out(type);
@@ -98,16 +97,17 @@ Result<Arrays> Servable::predict(std::string_view key, const Arrays& inputs) {
   int64_t rows = 0;
   TENON_TRY(check_inputs(*signature, inputs, max_rows(), rows));
   const int64_t size = *std::lower_bound(options_.batch_sizes.begin(), options_.batch_sizes.end(), rows);
-  Arrays batch;
-  for (const ServingValue& input : signature->inputs)
-    batch.insert({input.tensor, padded(inputs.at(input.tensor), size)});
   const auto function =
       std::find_if(functions_.begin(), functions_.end(), [&](const auto& f) { return f.first == key; });
+  Arrays batch;
+  const bool whole = rows == size && inputs.size() == signature->inputs.size();
+  for (const ServingValue& input : signature->inputs)
+    if (!whole) batch.insert({input.tensor, padded(inputs.at(input.tensor), size)});
   try {
-    const Results results = function->second(batch);
+    const Results results = function->second(whole ? inputs : batch);
+    if (rows == size) return results.all();
     Arrays out;
-    for (const auto& [name, value] : results.all())
-      out.emplace(name, value.dim(0) == rows ? value : value.rows(0, rows));
+    for (const auto& [name, value] : results.all()) out.emplace(name, value.rows(0, rows));
     return out;
   } catch (const Error& e) {
     return e.status();
