@@ -73,12 +73,6 @@ RequestMethod method_of(RouteKind kind) {
   return kind == RouteKind::kRegress ? RequestMethod::kRegress : RequestMethod::kPredict;
 }
 
-HttpResponse too_busy() {
-  HttpResponse response = error_response(429, "the queue of the model is full");
-  response.retry_after = kRetrySeconds;
-  return response;
-}
-
 HttpResponse text_response(int status, const char* text) { return {status, text, "text/plain; charset=utf-8"}; }
 
 }  // namespace
@@ -102,6 +96,12 @@ int http_status(const Status& status) {
 }
 
 HttpResponse error_response(int status, std::string_view message) { return {status, error_answer(message)}; }
+
+HttpResponse too_busy() {
+  HttpResponse response = error_response(429, "the queue of the model is full");
+  response.retry_after = kRetrySeconds;
+  return response;
+}
 
 RestApi::RestApi(const ServedModels* models, Metrics* metrics, RestOptions options, const TextApi* texts)
     : models_(models), metrics_(metrics), texts_(texts), options_(std::move(options)) {}

@@ -47,6 +47,8 @@ class RestApi : public HttpHandler {
 int http_status(const Status& status);
 // {"error": ..} with it.
 HttpResponse error_response(int status, std::string_view message);
+// 429: the queue of the model is full.
+HttpResponse too_busy();
 
 // The page at "/": one file of HTML.
 extern const std::string_view kPage;

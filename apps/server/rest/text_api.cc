@@ -63,6 +63,7 @@ std::optional<HttpResponse> TextApi::predict(const std::string& model, HttpReque
   Result<ParsedText> parsed = parse_text_request(&request.body, queue.max_lines());
   if (!parsed.ok()) return error_response(http_status(parsed.status()), parsed.status().message());
   if (parsed->stream && !queue.streams()) return error_response(400, "the model " + model + " cannot stream");
+  if (parsed->stream && queue.full()) return too_busy();
   if (parsed->stream) return stream(queue, std::move(parsed->lines[0]));
   TextRequest text{std::move(parsed->lines), std::chrono::steady_clock::now() + request_timeout_};
   text.done = [columns = parsed->columns, respond = std::move(respond)](Result<std::vector<std::string>> texts) {
@@ -71,9 +72,7 @@ std::optional<HttpResponse> TextApi::predict(const std::string& model, HttpReque
                                              : error_response(http_status(texts.status()), texts.status().message())));
   };
   if (queue.submit(std::move(text))) return std::nullopt;
-  HttpResponse busy = error_response(429, "the queue of the model is full");
-  busy.retry_after = 1;
-  return busy;
+  return too_busy();
 }
 
 }  // namespace tenon::server

@@ -33,6 +33,11 @@ TextQueue::~TextQueue() {
   for (TextRequest& request : waiting_) refuse(request, Status(Code::kUnavailable, "the server ends"));
 }
 
+bool TextQueue::full() {
+  const std::lock_guard lock(mutex_);
+  return lines_ >= max_lines_;
+}
+
 bool TextQueue::submit(TextRequest&& request) {
   {
     const std::lock_guard lock(mutex_);

@@ -34,6 +34,8 @@ class TextQueue {
 
   bool streams() const { return model_->streams(); }
   size_t max_lines() const { return max_lines_; }
+  // Whether submit() would refuse a line now. Thread safe.
+  bool full();
   // Thread safe. False, and nothing was taken, where as many lines wait as may.
   bool submit(TextRequest&& request);
 
