@@ -9,8 +9,7 @@ namespace {
 
 void declare_export(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
-  flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
-  flags.text("checkpoint", "", "prefix of another checkpoint");
+  add_trained_flags(flags);
   flags.text("output", "", "directory of versions: the model becomes OUTPUT/VERSION");
   flags.text("signature", "image_bytes",
              "what \"serving_default\" takes, of a model of images: files, or the numbers that it was trained on; the "

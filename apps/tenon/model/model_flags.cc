@@ -174,6 +174,11 @@ void add_eval_flags(Flags& flags) {
                 "leave out the last examples that the units cannot share, as on a TPU unless --noeval_drop_remainder");
 }
 
+void add_trained_flags(Flags& flags) {
+  flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
+  flags.text("checkpoint", "", "prefix of another checkpoint");
+}
+
 void add_run_flags(Flags& flags) {
   flags.text("model_dir", "", "directory of checkpoints; empty: nothing is kept");
   flags.alias("output_dir", "model_dir");

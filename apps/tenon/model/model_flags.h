@@ -29,6 +29,7 @@ void add_train_data_flags(Flags& flags, const std::vector<std::string>& words); 
 void add_count_flag(Flags& flags, const std::vector<std::string>& words, const std::string& stem, const char* help);
 void add_eval_flags(Flags& flags);  // of what evaluates
 void add_run_flags(Flags& flags);
+void add_trained_flags(Flags& flags);  // --model_dir and --checkpoint, of what uses a model that was trained
 void add_device_flags(Flags& flags);  // part of them
 // "Models:" and a line for each; for --help.
 std::string list_of_models();

@@ -14,8 +14,7 @@ namespace {
 
 void declare_generate(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
-  flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
-  flags.text("checkpoint", "", "prefix of another checkpoint");
+  add_trained_flags(flags);
   flags.text("vocab_file", "", "subtoken vocabulary; empty: that of the model directory");
   flags.text("prompt", "", "what the text begins with; empty: the model begins it");
   flags.text("file", "", "prompts, a line each");

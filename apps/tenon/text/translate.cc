@@ -25,8 +25,7 @@ constexpr int64_t kMostTokens =
 
 void declare_model_and_search(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
-  flags.text("model_dir", "", "directory of the model; its newest checkpoint is taken");
-  flags.text("checkpoint", "", "prefix of another checkpoint");
+  add_trained_flags(flags);
   flags.text("vocab_file", "", "subtoken vocabulary; empty: that of the model directory");
   flags.integer("beam_size", 4, "texts that are followed; 1: the most probable token each time", 1, 64);
   flags.number("alpha", 0.6, "with more beams than one: how much longer texts are preferred", 0, 10);
