@@ -199,7 +199,9 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(wrong, [])
             self.assertEqual(seen, {"first", "second"})
             self.assertEqual(server.end(), 0)
-            self.assertEqual(len([line for line in server.log if "cannot be loaded" in line]), 3, server.log)
+            # Those three alone: of one that is still being copied the server says again what is wrong as it changes.
+            refused = {line.split(" cannot be loaded")[0] for line in server.log if "cannot be loaded" in line}
+            self.assertEqual(refused, {"mlp 4", "mlp 8", "mlp 12"}, server.log)
 
     def test_at_sigterm_readiness_drops_first_and_all_requests_are_answered(self):
         for _ in range(3):
