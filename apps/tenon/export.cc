@@ -16,8 +16,9 @@ void declare_export(Flags& flags, const std::vector<std::string>& words) {
              "other is a signature by its own name",
              {"image_bytes", "tensor"});
   flags.text("format", "saved_model",
-             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops",
-             {"saved_model", "tenon"});
+             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops; onnx: for ONNX "
+             "Runtime, OUTPUT/VERSION/model.onnx, or OUTPUT itself where it ends with .onnx",
+             {"saved_model", "tenon", "onnx"});
   flags.boolean("frozen", false, "weights are constants of TensorFlow's graph; for TensorFlow alone, up to 2 GB");
   flags.integer("version", 0, "number of the version, larger than those there; 0: the seconds since 1970", 0,
                 int64_t{1} << 53);
@@ -30,12 +31,18 @@ ExportOptions options_of(const Flags& flags, const ModelRun& model) {
   out.version = flags.integer("version");
   out.checkpoint = flags.text("checkpoint");
   out.tensor_default = flags.text("signature") == "tensor";
-  out.tensorflow = flags.text("format") == "saved_model";
+  const std::string format_name = flags.text("format");
+  out.format = format_name == "onnx"    ? ExportFormat::kOnnx
+               : format_name == "tenon" ? ExportFormat::kTenon
+                                        : ExportFormat::kSavedModel;
   out.frozen = flags.boolean("frozen");
   out.keep = static_cast<int>(flags.integer("keep"));
   if (flags.given("signature") && !out.images)
     throw UsageError{format("--signature: the model %s takes no images", model.info().name)};
-  if (out.frozen && !out.tensorflow) throw UsageError{"--frozen and --format tenon exclude each other"};
+  if (out.frozen && out.format != ExportFormat::kSavedModel)
+    throw UsageError{"--frozen and --format " + format_name + " exclude each other"};
+  if (out.format == ExportFormat::kOnnx && flags.given("signature"))
+    throw UsageError{"--signature and --format onnx exclude each other: it takes tensors"};
   return out;
 }
 
@@ -49,13 +56,13 @@ std::string signature_text(const ServingSignature& signature) {
   return signature.key + ": " + names(signature.inputs) + " -> " + names(signature.outputs);
 }
 
-void print_result(const ModelRun& model, const std::string& path, int64_t step, bool frozen, bool json) {
+void print_result(const ModelRun& model, const std::string& path, int64_t step, bool is_tenons, bool json) {
   if (json) {
     print_line(Json("result").add("model", model.info().name).add("output", path).add("global_step", step).str());
     return;
   }
   print_line(format("step %ld of %s in %s", static_cast<long>(step), model.info().name, path.c_str()));
-  if (frozen) return;
+  if (!is_tenons) return;
   const ExportedModel exported = ExportedModel::open(path).take();
   for (const ServingSignature& signature : exported.signatures()) print_line("  " + signature_text(signature));
 }
@@ -72,7 +79,7 @@ int run_export(const Flags& flags, const std::vector<std::string>& words) {
                            ? estimator.global_step().take()
                            : CheckpointFile::open(options.checkpoint).take().global_step().take();
   check(estimator.close());
-  print_result(model, path, step, options.frozen, flags.boolean("json"));
+  print_result(model, path, step, !options.frozen && options.format != ExportFormat::kOnnx, flags.boolean("json"));
   return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "base/file/file.h"
 #include "base/text.h"
 #include "checkpoint/tensor_bundle.h"
+#include "export/onnx/onnx_writer.h"
 #include "export/saved_model.h"
 #include "export/warm_up.h"
 #include "tenon/tfrecord.h"
@@ -103,9 +104,25 @@ Status write_warm_up(const ModelFile& model, const std::string& path) {
   return writer.close();
 }
 
+// Of the signature that takes tensors, which "serving_default" is unless it takes files.
+Result<std::string> onnx_bytes(const VersionContents& contents, bool with_weights) {
+  const auto takes_tensors = [](const ServingSignature& signature) {
+    return std::all_of(signature.inputs.begin(), signature.inputs.end(),
+                       [](const ServingValue& input) { return input.kind == ServingValue::Kind::kTensor; });
+  };
+  const auto& all = contents.model.signatures;
+  const auto found = std::find_if(all.begin(), all.end(), takes_tensors);
+  if (found == all.end()) return invalid("the model has no signature of tensors, which ONNX's models are");
+  return onnx_model({contents.model.graph, *found, contents.labels, with_weights ? contents.variable : nullptr});
+}
+
 Status write_files(const VersionContents& contents, const ExportOptions& options, const Unfinished& directory) {
   std::vector<std::string> files;
-  if (options.tensorflow) {
+  if (options.format == ExportFormat::kOnnx) {
+    TENON_ASSIGN(const std::string bytes, onnx_bytes(contents, true));
+    return atomic_write(directory.file("model.onnx"), bytes);
+  }
+  if (options.format == ExportFormat::kSavedModel) {
     const ModelFile& model = contents.model;
     SavedModelContents tensorflow{model.graph, model.signatures, model.images, contents.labels};
     if (options.frozen) tensorflow.frozen = contents.variable;
@@ -141,19 +158,38 @@ Status remove_old(const std::string& base, int keep) {
 Status check_options(const VersionContents& contents, const ExportOptions& options) {
   if (options.version < 0) return invalid("version is ", options.version, ", expected 1 or more, or 0");
   if (options.keep < 0) return invalid("keep is ", options.keep, ", expected 0 or more");
-  if (options.frozen && !options.tensorflow)
-    return invalid("a frozen model is TensorFlow's alone; without it there would be none");
+  if (options.frozen && options.format != ExportFormat::kSavedModel)
+    return invalid("a frozen model is TensorFlow's alone; in another format there would be none");
   for (const std::string& label : contents.labels)
     if (label.find('\n') != std::string::npos)
       return invalid("the class name '", abbreviated(label), "' has a line end");
   return {};
 }
 
+// A file by itself is the newest there is.
+Result<std::string> write_file(const std::string& path, const VersionContents& contents, const ExportOptions& options) {
+  if (options.version != 0 || options.keep != 0)
+    return invalid("'", path, "' is one file, without ", options.version != 0 ? "a version" : "others to keep",
+                   "; expected a directory");
+  TENON_ASSIGN(const std::string bytes, onnx_bytes(contents, true));
+  TENON_TRY(make_directories(directory_of(path)));
+  TENON_TRY(atomic_write(path, bytes));
+  return path;
+}
+
 }  // namespace
+
+Status check_format(const VersionContents& contents, ExportFormat format) {
+  const ModelFile& model = contents.model;
+  if (format == ExportFormat::kOnnx) return onnx_bytes(contents, false).status();
+  if (format == ExportFormat::kTenon) return {};
+  return saved_model({model.graph, model.signatures, model.images, contents.labels}).status();
+}
 
 Result<std::string> write_version(const std::string& base, const VersionContents& contents,
                                   const ExportOptions& options) {
   TENON_TRY(check_options(contents, options));
+  if (options.format == ExportFormat::kOnnx && base.ends_with(".onnx")) return write_file(base, contents, options);
   TENON_TRY(make_directories(base));
   TENON_ASSIGN(const DirectoryLock lock, DirectoryLock::take(base, "export directory", "export"));
   remove_unfinished(base);

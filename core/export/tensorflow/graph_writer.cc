@@ -1,53 +1,10 @@
 #include "export/tensorflow/graph_writer.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include "base/text.h"
+#include "export/narrow_values.h"
 
 namespace tenon::tensorflow {
 namespace {
-
-bool repeats_by_itself(const PortableNode& node, const PortableGraph& graph) {
-  constexpr std::string_view kOps[] = {"add", "sub", "mul", "div", "max", "min", "pow", "atan2", "compare"};
-  if (std::find(std::begin(kOps), std::end(kOps), node.op) == std::end(kOps)) return false;
-  return node.op != "div" || is_float(graph.values[static_cast<size_t>(node.operands[0])].dtype);
-}
-
-// Results of broadcasts that may stay narrow: all that read them are TensorFlow's arithmetic, which repeats them beside an operand
-// that has the whole shape.
-class NarrowValues {
- public:
-  explicit NarrowValues(const PortableGraph& graph)
-      : graph_(graph), narrow_(graph.values.size()), readers_(narrow_.size()) {
-    for (const PortableNode& node : graph.nodes)
-      for (const int operand : node.operands)
-        if (operand >= 0) readers_[static_cast<size_t>(operand)].push_back(&node);
-    for (const PortableResult& result : graph.results) readers_[static_cast<size_t>(result.value)].push_back(nullptr);
-    for (const PortableNode& node : graph.nodes)
-      if (node.op == "broadcast") narrow_[static_cast<size_t>(node.results[0])] = may_stay(node.results[0]);
-  }
-  bool has(int value) const { return narrow_[static_cast<size_t>(value)]; }
-
- private:
-  bool may_stay(int value) const {
-    const auto& readers = readers_[static_cast<size_t>(value)];
-    return std::all_of(readers.begin(), readers.end(),
-                       [&](const PortableNode* node) { return node && has_whole_operand(*node, value); });
-  }
-
-  bool has_whole_operand(const PortableNode& node, int beside) const {
-    const auto is_whole = [&](int operand) {
-      const Dims& dims = graph_.values[static_cast<size_t>(operand)].dims;
-      return operand != beside && !has(operand) && dims == graph_.values[static_cast<size_t>(node.results[0])].dims;
-    };
-    return repeats_by_itself(node, graph_) && std::any_of(node.operands.begin(), node.operands.end(), is_whole);
-  }
-
-  const PortableGraph& graph_;
-  std::vector<bool> narrow_;
-  std::vector<std::vector<const PortableNode*>> readers_;
-};
 
 std::vector<Ref> write_node(const PortableGraph& graph, const PortableNode& node, const std::vector<Ref>& values,
                             NodeWriter& nodes, RowNumbers& rows, const NarrowValues& narrow) {

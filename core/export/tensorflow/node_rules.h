@@ -1,33 +1,24 @@
 // How one node becomes TensorFlow's nodes: a rule an op, which asks its NodeScribe for operands and attributes and writes through it.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "export/portable_graph.h"
+#include "export/node_reader.h"
 #include "export/tensorflow/graph_def.h"
 #include "export/tensorflow/row_numbers.h"
 #include "tenon/ops.h"
 
 namespace tenon::tensorflow {
 
-using Dims = std::vector<PerRows>;
-using Ints = std::vector<int64_t>;
-
-inline PerRows fixed(int64_t number) { return {number, 0}; }
-Dims fixed(const Ints& numbers);
-// Of dims [begin, end). Throws Lacking where the number of rows is in it twice.
-PerRows product(const Dims& dims, size_t begin, size_t end);
-
 // One node, with the tensors that its operands are. Methods that write nodes put them under its name. All may throw Lacking.
-class NodeScribe {
+class NodeScribe : public NodeReader {
  public:
   NodeScribe(const PortableGraph& graph, const PortableNode& node, std::string_view op, const std::vector<Ref>& values,
              NodeWriter& nodes, RowNumbers& rows)
-      : graph_(graph), node_(node), op_(op), values_(values), nodes_(nodes), rows_(rows) {}
+      : NodeReader(graph, node), op_(op), values_(values), nodes_(nodes), rows_(rows) {}
 
   std::string_view op() const { return op_; }  // TensorFlow's, which the table of rules has beside this rule
   NodeWriter& nodes() { return nodes_; }
@@ -35,25 +26,8 @@ class NodeScribe {
   bool is_narrow() const { return narrow_; }
   void set_narrow(bool narrow) { narrow_ = narrow; }
 
-  int operands() const { return static_cast<int>(node_.operands.size()); }
-  bool has(int i) const { return i >= 0 && i < operands() && node_.operands[static_cast<size_t>(i)] >= 0; }
-  Ref in(int i) const;
-  const PortableValue& type(int i) const;        // of an operand
-  const PortableValue& result(int i = 0) const;  // what is asked for
-  DType dtype(int i = 0) const { return type(i).dtype; }
-  const Dims& dims(int i = 0) const { return type(i).dims; }
-  int rank(int i = 0) const { return static_cast<int>(type(i).dims.size()); }
-  const PortableNode* maker(int i) const;  // the node that operand i is a result of; nullptr: an input
-
-  // Attributes; those that are missing have the value that the table of ops says. A list that is empty, or missing, is `size` such.
-  int64_t number(std::string_view name) const;
-  double real(std::string_view name) const;
-  bool flag(std::string_view name) const;
-  DType dtype(std::string_view name) const;
-  int choice(std::string_view name) const;  // of an enum
-  const std::string& bytes(std::string_view name) const;
-  Dims list(std::string_view name, int size = 0) const;
-  Ints fixed_list(std::string_view name, int size = 0) const;  // Lacking where it depends on the rows
+  using NodeReader::number;
+  Ref in(int i) const { return values_[static_cast<size_t>(node().operands[static_cast<size_t>(i)])]; }
 
   Ref numbers(const Dims& dims) { return rows_.list(dims); }
   Ref number(const PerRows& number) { return rows_.number(number); }
@@ -73,19 +47,13 @@ class NodeScribe {
   // Pads, of which negative ones cut; `interior` may be empty. *all is x's dims before and the result's behind.
   Ref pad(const Ref& x, DType dtype, Dims* all, const Dims& low, const Dims& high, const Ints& interior, double value);
 
-  // bf16 and f16 are computed in f32 and rounded once a node.
-  static DType wide(DType dtype) { return dtype == DType::kBF16 || dtype == DType::kF16 ? DType::kF32 : dtype; }
   Ref wide_in(int i) { return cast(in(i), dtype(i), wide(dtype(i))); }
   std::vector<Ref> narrow(const Ref& x, DType from) { return {cast(x, from, result().dtype)}; }
 
  private:
-  const PortableAttr* find(std::string_view name) const;
-  tenon::AttrValue attribute(std::string_view name) const;
   Ref spread(Ref x, DType dtype, Dims* all, const Ints& interior, double value);
   Ref grow(const Ref& x, DType dtype, Dims* all, const Dims& pads, double value);
 
-  const PortableGraph& graph_;
-  const PortableNode& node_;
   std::string_view op_;
   const std::vector<Ref>& values_;
   NodeWriter& nodes_;

@@ -51,23 +51,6 @@ Ref NodeScribe::slice(const Ref& x, DType dtype, const Dims& all, const Dims& st
                {type_field("Index", DT_INT32), number_field("begin_mask", begins), number_field("end_mask", ends)});
 }
 
-namespace {
-
-PerRows sum(const PerRows& a, const PerRows& b) { return {a.base + b.base, a.each + b.each}; }
-PerRows times(const PerRows& a, int64_t b) { return {a.base * b, a.each * b}; }
-
-}  // namespace
-
-PerRows product(const Dims& dims, size_t begin, size_t end) {
-  PerRows all = fixed(1);
-  for (size_t i = begin; i < end; ++i) {
-    if (all.each != 0 && dims[i].each != 0)
-      throw Lacking{"has a product of two axes that depend on the number of rows"};
-    all = {all.base * dims[i].base, all.base * dims[i].each + all.each * dims[i].base};
-  }
-  return all;
-}
-
 // Elements of each axis with `interior` others between them: among [before, n, 1, behind] the 1 is padded, folded into n, and what
 // came behind the last element is cut off.
 Ref NodeScribe::spread(Ref x, DType dtype, Dims* all, const Ints& interior, double value) {

@@ -6,15 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "export/portable_graph.h"
+#include "export/node_reader.h"
 #include "export/tensorflow/graph_def.h"
 
 namespace tenon::tensorflow {
-
-// What TensorFlow's graph cannot say; thrown for one node, gathered for all.
-struct Lacking {
-  std::string why;
-};
 
 class RowNumbers {
  public:

@@ -1,32 +1,10 @@
 // What goes by indices: gather, scatter, sort.
 #include <algorithm>
-#include <cstring>
 
 #include "export/tensorflow/node_rules.h"
 
 namespace tenon::tensorflow {
 namespace {
-
-// Whether an index is known to lie in [0, size) by what it comes from.
-bool lies_inside(const PortableNode* maker, const PerRows& size, DType dtype) {
-  if (!maker || maker->op != "constant" || size.each != 0) return false;
-  for (const PortableAttr& attr : maker->attrs) {
-    const std::string* bytes = attr.name == "value" ? std::get_if<std::string>(&attr.value) : nullptr;
-    if (!bytes) continue;
-    const auto width = static_cast<size_t>(dtype_bytes(dtype));
-    for (size_t at = 0; at + width <= bytes->size(); at += width) {
-      int64_t index = 0;
-      int32_t narrow = 0;
-      if (dtype == DType::kI64)
-        std::memcpy(&index, bytes->data() + at, sizeof index);
-      else
-        std::memcpy(&narrow, bytes->data() + at, sizeof narrow), index = narrow;
-      if (index < 0 || index >= size.base) return false;
-    }
-    return true;
-  }
-  return false;
-}
 
 // Whether each index is one, and the indices with 0, or `other`, for those that are none.
 struct Checked {
@@ -58,7 +36,7 @@ std::vector<Ref> gather_rule(NodeScribe& n) {
   const Fields how = {type_field("Tparams", dtype), type_field("Tindices", index), type_field("Taxis", DT_INT32),
                       number_field("batch_dims", static_cast<int64_t>(batch))};
   const Ref at = n.nodes().whole(static_cast<int64_t>(axis));
-  if (lies_inside(n.maker(1), n.dims()[axis], index)) return {n.write("GatherV2", {n.in(0), n.in(1), at}, how)};
+  if (n.lies_inside(1, n.dims()[axis])) return {n.write("GatherV2", {n.in(0), n.in(1), at}, how)};
   const Checked c = checked(n, 1, n.dims()[axis], n.scalar(index, 0));
   const Ref found = n.write("GatherV2", {n.in(0), c.index, at}, how);
   const Ref inside = n.reshape(c.inside, DType::kBool, entry_dims(n, batch, axis));

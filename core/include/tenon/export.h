@@ -26,6 +26,13 @@ struct ExportedImages {
   Colour background = {255, 255, 255};
 };
 
+enum class ExportFormat : uint8_t {
+  kSavedModel,  // for TensorFlow and Tenon. What TensorFlow has no op for is an error that lists all such nodes
+  kTenon,       // the same without TensorFlow's graph
+  kOnnx,        // VERSION/model.onnx, of up to 2 GB: the signature of tensors, whose rows are the dimension "batch", and class names in its
+                // metadata. A directory that ends with ".onnx" is the file itself
+};
+
 struct ExportOptions {
   // Of the directory: larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one more than the largest.
   int64_t version = 0;
@@ -34,7 +41,7 @@ struct ExportOptions {
   // Models of images answer files too: the signature "image_bytes". As the default signature, or beside it:
   std::optional<ExportedImages> images = {};
   bool tensor_default = false;  // "serving_default" takes the tensor where there is `images`
-  bool tensorflow = true;  // with saved_model.pb. What TensorFlow has no op for is an error that lists all such nodes
+  ExportFormat format = ExportFormat::kSavedModel;
   bool frozen = false;  // weights are constants of TensorFlow's graph, of up to 2 GB, and there is nothing of Tenon's
   int keep = 0;         // newest versions that stay; 0: all
 };

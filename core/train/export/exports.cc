@@ -6,7 +6,6 @@
 
 #include "base/file/file.h"
 #include "base/text.h"
-#include "export/saved_model.h"
 #include "tenon/processes.h"
 
 namespace tenon {
@@ -82,9 +81,7 @@ Status Estimator::Exports::prepare() {
   specs_ = input.specs();
   for (const Exporter& exporter : exporters_) {
     TENON_ASSIGN(const VersionContents contents, export_contents(m_.model, m_.params, specs_, exporter.options.how));
-    const ModelFile& model = contents.model;
-    if (exporter.options.how.tensorflow)
-      TENON_TRY(saved_model({model.graph, model.signatures, model.images, contents.labels}).status());
+    TENON_TRY(check_format(contents, exporter.options.how.format));
   }
   return {};
 }

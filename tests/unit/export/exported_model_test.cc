@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 using Kind = ServingValue::Kind;
 
 ExportOptions tenon_alone(ExportOptions more = {}) {
-  more.tensorflow = false;
+  more.format = ExportFormat::kTenon;
   return more;
 }
 
@@ -166,8 +166,8 @@ EstimatorSpec rowwise(const Features& features, const Tensor& labels, Mode mode,
 TEST(Export, RefusesWhatCannotBeExported) {
   EXPECT_MESSAGE(Exported(drawing).status(), "to draw at random");
   EXPECT_MESSAGE(Exported(rowwise).status(), "depends on the number of rows in another way");
-  EXPECT_EQ(Exported(known_model, {.tensorflow = false, .frozen = true}).status().message(),
-            "a frozen model is TensorFlow's alone; without it there would be none");
+  EXPECT_EQ(Exported(known_model, {.format = ExportFormat::kTenon, .frozen = true}).status().message(),
+            "a frozen model is TensorFlow's alone; in another format there would be none");
   EXPECT_EQ(Exported(known_model, tenon_alone({.labels = {"a\nb"}})).status().message(),
             "the class name 'a\nb' has a line end");
   EXPECT_EQ(Exported(known_model, tenon_alone({.images = ExportedImages{.height = 2, .width = 2}})).status().message(),

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 ExporterOptions of_tenon(ExporterOptions more = {}) {
-  more.how.tensorflow = false;
+  more.how.format = ExportFormat::kTenon;
   return more;
 }
 
@@ -117,13 +117,13 @@ TEST(ExportFunction, AnswersAsTheFunctionOfACustomLoop) {
   const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3});
   const std::vector<float> expected = predict({{"x", x}})["twice"].to<float>();
   const std::vector<FeatureSpec> features{{"x", {DType::kF32, {3}}}};
-  const std::string path = export_function(strategy, logits, features, dir / "e", {.tensorflow = false}).take();
+  const std::string path = export_function(strategy, logits, features, dir / "e", {.format = ExportFormat::kTenon}).take();
   Strategy other("cpu", {.seed = 7});
   const ExportedModel model = ExportedModel::open(path).take();
   check(model.load(other));
   EXPECT_EQ(model.function(other)({{"x", x}})["twice"].to<float>(), expected);
   const auto scalar = [](const Features& in) { return Outputs{{"sum", reduce_sum(in["x"])}}; };
-  EXPECT_EQ(export_function(strategy, scalar, features, dir / "e", {.tensorflow = false}).status().message(),
+  EXPECT_EQ(export_function(strategy, scalar, features, dir / "e", {.format = ExportFormat::kTenon}).status().message(),
             "export_function: 'sum' is a scalar, expected a row an example");
 }
 
@@ -134,7 +134,7 @@ TEST(ModelExport, AnswersAsPredictDoes) {
   model.compile({.strategy = Strategy("cpu")});
   const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3}), y(std::vector<float>{1, -1, 0.5, 2}, Shape{2, 2});
   const std::vector<Array> expected = model.predict_on_batch(std::vector<Array>{x, y});
-  const ExportedModel exported = ExportedModel::open(model.export_saved_model(dir / "e", {.tensorflow = false})).take();
+  const ExportedModel exported = ExportedModel::open(model.export_saved_model(dir / "e", {.format = ExportFormat::kTenon})).take();
   const ServingSignature& signature = exported.signatures().at(0);
   ASSERT_EQ(signature.inputs.size(), 2u);
   Strategy other("cpu", {.seed = 7});

@@ -1,0 +1,89 @@
+// Activations, by ONNX's op where it has one, else by the formulas of core/op/network/activation.cc.
+#include "export/onnx/node_rules.h"
+
+namespace tenon::onnx {
+namespace {
+
+constexpr double kRootTwoOverPi = 0.79788456080286535588;
+constexpr double kGeluCubic = 0.044715;
+
+// Writes formulas of one dtype.
+class Formula {
+ public:
+  Formula(NodeScribe& n, DType dtype) : n_(n), dtype_(dtype) {}
+  Ref number(double value) { return n_.scalar(dtype_, value); }
+  Ref of(std::string_view op, const Ref& x, Fields how = {}) { return n_.write(op, {x}, std::move(how)); }
+  Ref mul(const Ref& a, const Ref& b) { return n_.write("Mul", {a, b}); }
+  Ref mul(double a, const Ref& b) { return mul(number(a), b); }
+  Ref add(const Ref& a, const Ref& b) { return n_.write("Add", {a, b}); }
+  Ref add(double a, const Ref& b) { return add(number(a), b); }
+
+  Ref gelu(const Ref& x) { return mul(x, mul(0.5, add(1, of("Erf", mul(0.70710678118654752440, x))))); }
+  Ref gelu_tanh(const Ref& x) {
+    const Ref inner = mul(2 * kRootTwoOverPi, add(x, mul(kGeluCubic, mul(x, mul(x, x)))));
+    return mul(x, of("Sigmoid", inner));
+  }
+  Ref relu6(const Ref& x) { return n_.write("Clip", {x, number(0), number(6)}); }
+
+ private:
+  NodeScribe& n_;
+  DType dtype_;
+};
+
+}  // namespace
+
+Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double alpha) {
+  Formula f(n, dtype);
+  switch (act) {
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return f.of("Relu", x);
+    case Activation::kRelu6:
+      return f.relu6(x);
+    case Activation::kLeakyRelu:
+      return f.of("LeakyRelu", x, {real_field("alpha", alpha)});
+    case Activation::kElu:
+      return f.of("Elu", x, {real_field("alpha", alpha)});
+    case Activation::kSelu:
+      return f.of("Selu", x);
+    case Activation::kSigmoid:
+      return f.of("Sigmoid", x);
+    case Activation::kTanh:
+      return f.of("Tanh", x);
+    case Activation::kSoftplus:
+      return f.of("Softplus", x);
+    case Activation::kGelu:
+      return f.gelu(x);
+    case Activation::kGeluTanh:
+      return f.gelu_tanh(x);
+    case Activation::kSilu:
+      return f.mul(x, f.of("Sigmoid", x));
+    case Activation::kMish:
+      return f.mul(x, f.of("Tanh", f.of("Softplus", x)));
+    case Activation::kHardSigmoid:
+      return f.of("HardSigmoid", x, {real_field("alpha", 1.0 / 6), real_field("beta", 0.5)});
+    case Activation::kHardSwish:
+      return f.of("HardSwish", x);
+  }
+  throw Lacking{"has an activation that is not known"};
+}
+
+// A bias of C numbers goes along the last axis, or along axis 1 of what has channels there.
+std::vector<Written> epilogue(NodeScribe& n, bool first, Ref z, DType dtype, int bias, int residual) {
+  if (n.has(bias)) {
+    Ref b = n.cast(n.in(bias), n.dtype(bias), dtype);
+    if (first) {
+      Dims dims(n.result().dims.size() - 1, fixed(1));
+      dims[0] = n.dims(bias)[0];
+      b = n.reshape(b, dims);
+    }
+    z = n.write("Add", {z, b});
+  }
+  if (n.has(residual))
+    z = n.write("Add", {z, n.cast(first ? n.first_in(residual) : n.in(residual), n.dtype(residual), dtype)});
+  const Ref y = activated(n, z, dtype, static_cast<Activation>(n.choice("act")), n.real("alpha"));
+  return n.narrow_as(first, y, dtype);
+}
+
+}  // namespace tenon::onnx
