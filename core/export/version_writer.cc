@@ -15,6 +15,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "export/onnx/onnx_writer.h"
 #include "export/saved_model.h"
+#include "export/signatures.h"
 #include "export/warm_up.h"
 #include "tenon/tfrecord.h"
 
@@ -111,7 +112,10 @@ Result<std::string> onnx_bytes(const VersionContents& contents, bool with_weight
                        [](const ServingValue& input) { return input.kind == ServingValue::Kind::kTensor; });
   };
   const auto& all = contents.model.signatures;
-  const auto found = std::find_if(all.begin(), all.end(), takes_tensors);
+  auto found = std::find_if(all.begin(), all.end(), [&](const ServingSignature& signature) {
+    return signature.key == kDefaultSignature && takes_tensors(signature);
+  });
+  if (found == all.end()) found = std::find_if(all.begin(), all.end(), takes_tensors);
   if (found == all.end()) return invalid("the model has no signature of tensors, which ONNX's models are");
   return onnx_model({contents.model.graph, *found, contents.labels, with_weights ? contents.variable : nullptr});
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the SavedModels that Tenon writes with TensorFlow, and holds its answers against Tenon's.
+"""Runs the models that Tenon exports, SavedModels with TensorFlow, ONNX's with ONNX Runtime, and holds their answers against Tenon's.
 
 Usage: check_saved_models.py SAVED_MODEL_TOOL [NAME..]        (tests/integration/saved_model_tool.cc)
 
@@ -15,12 +15,16 @@ import tempfile
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
 tf.get_logger().setLevel("ERROR")
 
 # TensorFlow's MaxPool takes the largest of the others; its Softmax gives 0 beside infinity on some processors.
 IGNORES_NAN = ("max_pool NaN", "softmax edges")
+# ONNX Runtime's ArgMax and TopK pass over NaN.
+ONNX_IGNORES = ("argmax max NaN", "argmax min NaN")
 MOST = 1e-5  # of what a value may differ, relative to 1 or to the value
 
 
@@ -41,12 +45,15 @@ def expect_close(found, expected, tolerance, what):
 
 # Every op of the corpus.
 
-def check_case(session, signature, key, values):
-    feeds = {info.name: values.get_tensor(f"{key}/{name}") for name, info in signature.inputs.items()}
-    found = session.run({name: info.name for name, info in signature.outputs.items()}, feeds)
+def expect_case(found, key, values):
     for name, value in found.items():
         expected, bound = values.get_tensor(f"{key}/{name}"), values.get_tensor(f"{key}/t{name[1:]}")
         expect_close(value, expected, np.nan_to_num(bound, nan=0, posinf=0) + MOST * np.maximum(1, np.abs(expected)), name)
+
+
+def run_signature(session, signature, key, values):
+    feeds = {info.name: values.get_tensor(f"{key}/{name}") for name, info in signature.inputs.items()}
+    return session.run({name: info.name for name, info in signature.outputs.items()}, feeds)
 
 
 def check_op(directory):
@@ -60,7 +67,7 @@ def check_op(directory):
             if name is None:
                 continue
             try:
-                check_case(session, model.signature_def[f"c{k}"], f"c{k}", values)
+                expect_case(run_signature(session, model.signature_def[f"c{k}"], f"c{k}", values), f"c{k}", values)
             except (Different, tf.errors.OpError) as error:
                 failed.append(f"{name}: {str(error).splitlines()[0]}")
     for line in failed:
@@ -68,6 +75,58 @@ def check_op(directory):
     if failed:
         raise Different(f"{len(failed)} of {len(names)} cases differ")
     return f"{len(names) - names.count(None)} cases equal"
+
+
+def onnx_session(path):
+    """Checked as ONNX's own checker does."""
+    onnx.checker.check_model(str(path), full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def as_given(array):
+    """Arrays of bf16 are none of ONNX Runtime's."""
+    array = np.asarray(array)
+    return array.astype(np.float32) if array.dtype == tf.bfloat16.as_numpy_dtype else array
+
+
+def lacks(error):
+    """ONNX Runtime has no kernel for these types on a CPU."""
+    return "NOT_IMPLEMENTED" in str(error)
+
+
+def check_onnx_op(directory):
+    names = (directory / "names.txt").read_text().splitlines()
+    values = tf.train.load_checkpoint(str(directory / "values"))
+    failed, refused, lacking = [], {}, 0
+    for k, name in enumerate(names):
+        key = f"c{k}"
+        why = directory / f"{key}.refused"
+        if why.exists():
+            refused[why.read_text().split(": ")[-1]] = name
+            lacking += 1
+            continue
+        if name.startswith(IGNORES_NAN + ONNX_IGNORES):
+            lacking += 1
+            continue
+        try:
+            session = onnx_session(directory / f"{key}.onnx")
+            given = {i.name: as_given(values.get_tensor(f"{key}/{i.name}")) for i in session.get_inputs()}
+            outputs = [o.name for o in session.get_outputs()]
+            expect_case(dict(zip(outputs, session.run(outputs, given))), key, values)
+        except Exception as error:
+            if lacks(error):
+                lacking += 1
+            else:
+                failed.append(f"{name}: {str(error).splitlines()[0][:300]}")
+    for line in failed:
+        print("        " + line)
+    if failed:
+        raise Different(f"{len(failed)} of {len(names)} cases differ")
+    said = "".join(f"; {why}" for why in sorted(refused))
+    return f"{len(names) - lacking} cases equal, {lacking} that it does not have{said}"
 
 
 # Small models with weights.
@@ -133,7 +192,7 @@ def answers(prefix):
     return out
 
 
-def expect_answers(found, expected, what):
+def expect_answers(found, expected, what, half=False):
     if set(found) != set(expected):
         raise Different(f"{what} answers {sorted(found)}, expected {sorted(expected)}")
     for name, value in expected.items():
@@ -144,8 +203,23 @@ def expect_answers(found, expected, what):
         if np.asarray(found[name]).dtype != value.dtype:
             raise Different(f"{what} {name} is of {found[name].dtype}, expected {value.dtype}")
         number = value.astype(np.float64)
-        most = 2.0**-7 if value.dtype in (tf.bfloat16.as_numpy_dtype, np.float16) else MOST
+        most = 2.0**-7 if half or value.dtype in (tf.bfloat16.as_numpy_dtype, np.float16) else MOST
         expect_close(found[name], number, most * np.maximum(1, np.abs(number)), f"{what} {name}")
+
+
+def check_onnx_model(directory):
+    session, count = onnx_session(directory / "onnx" / "1" / "model.onnx"), 0
+    outputs = [o.name for o in session.get_outputs()]
+    fed = [i.name for i in session.get_inputs()]
+    names = [o[:-2] if o.endswith("_1") and o[:-2] in fed else o for o in outputs]  # those that inputs have, too
+    for rows in [1, 3, 8]:
+        inputs, expected = answers(directory / f"rows-{rows}")["serving_default"]
+        expected = {name: value for name, value in expected.items() if value.dtype != object}
+        expected = {name: as_given(value) for name, value in expected.items()}
+        found = dict(zip(names, session.run(outputs, {name: as_given(value) for name, value in inputs.items()})))
+        expect_answers(found, expected, f"{rows} rows:", "bfloat16" in directory.name)
+        count += len(outputs)
+    return f"{count} tensors equal"
 
 
 def check_model(directory):
@@ -163,7 +237,7 @@ def check_model(directory):
     return f"{count} tensors equal"
 
 
-def run_checks(tool, arguments, directory, check):
+def run_checks(tool, arguments, directory, checks):
     written = subprocess.run([tool, *arguments], capture_output=True, text=True)
     if written.returncode != 0:
         raise RuntimeError(written.stderr.strip())
@@ -171,14 +245,15 @@ def run_checks(tool, arguments, directory, check):
     lines = written.stdout.splitlines()
     for line in lines:
         name, rest = line.split(" ", 1)
-        try:
-            if rest.startswith("refused"):
-                raise Different(rest)
-            print(f"ok      {name}: {check(directory / name)}", flush=True)
-        except Exception as error:  # a check that breaks is a check that fails
-            failed += 1
-            print(f"FAILED  {name}: {error}", flush=True)
-    return failed, len(lines)
+        for runs, check in checks.items():
+            try:
+                if rest.startswith("refused"):
+                    raise Different(rest)
+                print(f"ok      {name}, {runs}: {check(directory / name)}", flush=True)
+            except Exception as error:  # a check that breaks is a check that fails
+                failed += 1
+                print(f"FAILED  {name}, {runs}: {error}", flush=True)
+    return failed, len(lines) * len(checks)
 
 
 def main():
@@ -189,10 +264,12 @@ def main():
         directory = pathlib.Path(temporary)
         images = directory / "images"
         write_images(images)
-        models = run_checks(tool, ["models", str(directory / "models"), str(images), *names], directory / "models", check_model)
-        ops = run_checks(tool, ["corpus", str(directory / "ops"), *names], directory / "ops", check_op)
+        models = run_checks(tool, ["models", str(directory / "models"), str(images), *names], directory / "models",
+                            {"TensorFlow": check_model, "ONNX Runtime": check_onnx_model})
+        ops = run_checks(tool, ["corpus", str(directory / "ops"), *names], directory / "ops",
+                         {"TensorFlow": check_op, "ONNX Runtime": check_onnx_op})
     failed, checks = models[0] + ops[0], models[1] + ops[1]
-    print(f"{checks - failed} of {checks} checks passed, TensorFlow {tf.__version__}")
+    print(f"{checks - failed} of {checks} checks passed, TensorFlow {tf.__version__}, ONNX Runtime {onnxruntime.__version__}")
     return 1 if failed or not checks else 0
 
 

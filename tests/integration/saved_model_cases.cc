@@ -219,6 +219,7 @@ class ModelWriting {
       write_version(cat(directory_, frozen ? "/frozen" : "/variables"), contents_,
                     {.version = 1, .images = model_.images, .frozen = frozen})
           .take();
+    write_version(cat(directory_, "/onnx"), contents_, {.version = 1, .format = ExportFormat::kOnnx}).take();
     for (const int64_t batch : kBatches) write_answers(batch);
   }
 

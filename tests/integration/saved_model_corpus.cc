@@ -1,4 +1,4 @@
-// The conformance suite's graphs as SavedModels: each case of an op is a signature, its inputs and what the reference makes of them
+// The conformance suite's graphs as SavedModels and ONNX's models: each case of an op is a signature, its inputs and what the reference makes of them
 // stand in a checkpoint beside it.
 #include <cstring>
 #include <iostream>
@@ -9,6 +9,7 @@
 #include "checkpoint/tensor_bundle.h"
 #include "conformance/expected.h"
 #include "corpus/corpus.h"
+#include "export/onnx/onnx_writer.h"
 #include "export/saved_model.h"
 #include "integration/saved_model_tool.h"
 #include "op/op.h"
@@ -149,6 +150,7 @@ class CorpusModel {
 
   void write() const {
     write_file(cat(directory_, "/saved_model.pb"), saved_model({graph_, signatures_, {}, {}}).take());
+    for (const ServingSignature& signature : signatures_) write_onnx(signature);
     BundleWriter values = BundleWriter::create(cat(directory_, "/values")).take();
     for (size_t k = 0; k < cases_.size(); ++k) {
       const std::vector<reference::Tensor> inputs = conformance::inputs_of(*cases_[k], 1);
@@ -166,6 +168,13 @@ class CorpusModel {
   }
 
  private:
+  // KEY.onnx, or KEY.refused, which says what ONNX does not have.
+  void write_onnx(const ServingSignature& signature) const {
+    const Result<std::string> model = onnx_model({graph_, signature, {}, {}});
+    const std::string file = cat(directory_, "/", signature.key, model.ok() ? ".onnx" : ".refused");
+    write_file(file, model.ok() ? *model : model.status().message());
+  }
+
   std::string directory_;
   PortableGraph graph_;
   std::vector<ServingSignature> signatures_;

@@ -1,4 +1,5 @@
-// Writes SavedModels, and beside them what they have to answer, so that TensorFlow's answers can be held against it (share/interop).
+// Writes SavedModels and ONNX's models, and beside them what they have to answer, so that the answers of TensorFlow and ONNX Runtime can
+// be held against it (share/interop).
 //   saved_model_tool corpus DIRECTORY [OP..]       every op of forward passes, by the conformance suite's cases
 //   saved_model_tool models DIRECTORY IMAGES [NAME..]   small models with variables and frozen, for batches of 1, 3 and 8
 #include "integration/saved_model_tool.h"

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "export/narrow_values.h"
@@ -119,6 +121,7 @@ class ModelWriter {
       throw Error(Status(Code::kUnsupported, cat("ONNX's graph cannot have ", lacking_.size(),
                                                  " nodes of the model: ", join_first(lacking_, 20, "; "))));
     write_outputs(graph, values);
+    drop_unread();
     weights_.finish(proto_);
     if (!contents_.labels.empty()) {
       StringStringEntryProto& labels = *model_.add_metadata_props();
@@ -137,11 +140,15 @@ class ModelWriter {
     return is_whole ? graph : decomposed(graph, has_rule).take();
   }
 
+  // Inputs and outputs of bf16 are f32: most who run the model have no arrays of it.
+  static DType outside(DType dtype) { return dtype == DType::kBF16 ? DType::kF32 : dtype; }
+
   // "batch" stands for the rows.
   static void describe(ValueInfoProto& info, const Ref& name, const PortableValue& type) {
     info.set_name(name);
     auto& tensor = *info.mutable_type()->mutable_tensor_type();
-    tensor.set_elem_type(data_type(type.dtype));
+    tensor.set_elem_type(data_type(outside(type.dtype)));
+    tensor.mutable_shape();  // of a scalar, too
     for (const PerRows& dim : type.dims) {
       auto& to = *tensor.mutable_shape()->add_dim();
       if (dim.each == 0)
@@ -160,12 +167,13 @@ class ModelWriter {
       for (const PortableInput& in : graph.inputs) {
         if (in.variable || in.name != input.tensor) continue;
         type = graph.values[static_cast<size_t>(in.value)];
-        values[static_cast<size_t>(in.value)].ours = name;
+        Ref& fed = values[static_cast<size_t>(in.value)].ours = name;
+        if (outside(type.dtype) != type.dtype) fed = nodes_.add("Cast", {name}, {number_field("to", data_type(type.dtype))});
       }
       describe(*proto_.add_input(), name, type);
       rows_.take_input(name, type);
     }
-    for (const ServingValue& output : contents_.signature.outputs) nodes_.unique(output.name);
+    for (const ServingValue& output : contents_.signature.outputs) outputs_[output.name] = nodes_.unique(output.name);
     for (const PortableInput& in : graph.inputs)
       if (in.variable)
         values[static_cast<size_t>(in.value)] = {
@@ -199,15 +207,38 @@ class ModelWriter {
         const PortableValue& type = graph.values[static_cast<size_t>(result.value)];
         Written& value = values[static_cast<size_t>(result.value)];
         if (value.only_first())
-          nodes_.add_named(output.name, "Transpose", {value.first}, {list_field("perm", last_order(type.dims.size()))});
+          value.ours = nodes_.add("Transpose", {value.first}, {list_field("perm", last_order(type.dims.size()))});
+        const Ref& name = outputs_.at(output.name);
+        if (outside(type.dtype) != type.dtype)
+          nodes_.add_named(name, "Cast", {value.ours}, {number_field("to", data_type(outside(type.dtype)))});
         else
-          nodes_.add_named(output.name, "Identity", {value.ours});
-        describe(*proto_.add_output(), output.name, type);
+          nodes_.add_named(name, "Identity", {value.ours});
+        describe(*proto_.add_output(), name, type);
       }
     }
   }
 
+  // Nodes and constants that nothing reads.
+  void drop_unread() {
+    std::set<std::string> read;
+    for (const ValueInfoProto& output : proto_.output()) read.insert(output.name());
+    google::protobuf::RepeatedPtrField<NodeProto> kept;
+    for (int n = proto_.node_size() - 1; n >= 0; --n) {
+      NodeProto& node = *proto_.mutable_node(n);
+      const auto is_read = [&](const std::string& result) { return read.contains(result); };
+      if (std::none_of(node.output().begin(), node.output().end(), is_read)) continue;
+      read.insert(node.input().begin(), node.input().end());
+      *kept.Add() = std::move(node);
+    }
+    std::reverse(kept.begin(), kept.end());
+    proto_.mutable_node()->Swap(&kept);
+    auto& constants = *proto_.mutable_initializer();
+    const auto is_unread = [&](const TensorProto& tensor) { return !read.contains(tensor.name()); };
+    constants.erase(std::remove_if(constants.begin(), constants.end(), is_unread), constants.end());
+  }
+
   const OnnxContents& contents_;
+  std::map<std::string, Ref> outputs_;
   ModelProto model_;
   GraphProto& proto_;
   NodeWriter nodes_;

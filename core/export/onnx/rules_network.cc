@@ -164,14 +164,22 @@ bool are_last(Ints axes, size_t rank) {
   return true;
 }
 
-// (x - mean) / sqrt(var + eps) gamma + beta; not centred without the mean.
-Ref normalized(NodeScribe& n, const std::vector<Ref>& in, DType dtype, const Ints& axes) {
+struct Normalized {
+  Ref y, mean, variance;  // moments with axes of size 1
+};
+
+// (x - mean) / sqrt(var + eps) gamma + beta; not centred the mean is 0.
+Normalized normalized(NodeScribe& n, const std::vector<Ref>& in, DType dtype, const Ints& axes) {
   const auto mean = [&](const Ref& x) { return n.write("ReduceMean", {x, n.nodes().ints(axes)}); };
-  const Ref centred = n.flag("center") ? n.write("Sub", {in[0], mean(in[0])}) : in[0];
-  const Ref variance = mean(n.write("Mul", {centred, centred}));
-  const Ref deviation = n.write("Sqrt", {n.write("Add", {variance, n.scalar(dtype, n.real("eps"))})});
-  const Ref y = n.write("Mul", {n.write("Div", {centred, deviation}), in[1]});
-  return in.size() > 2 ? n.write("Add", {y, in[2]}) : y;
+  Normalized out;
+  const Ref taken = mean(in[0]);
+  out.mean = n.flag("center") ? taken : n.write("Sub", {taken, taken});
+  const Ref centred = n.flag("center") ? n.write("Sub", {in[0], taken}) : in[0];
+  out.variance = mean(n.write("Mul", {centred, centred}));
+  const Ref deviation = n.write("Sqrt", {n.write("Add", {out.variance, n.scalar(dtype, n.real("eps"))})});
+  out.y = n.write("Mul", {n.write("Div", {centred, deviation}), in[1]});
+  if (in.size() > 2) out.y = n.write("Add", {out.y, in[2]});
+  return out;
 }
 
 std::vector<Written> layer_norm_rule(NodeScribe& n) {
@@ -181,13 +189,16 @@ std::vector<Written> layer_norm_rule(NodeScribe& n) {
   for (int i = 0; i < n.operands(); ++i)
     if (n.has(i)) in.push_back(n.cast(n.in(i), n.dtype(i), dtype));
   const bool whole = n.flag("center") && are_last(axes, n.dims().size()) && n.dims(1).size() == axes.size();
-  const Ref y = whole ? n.write("LayerNormalization", in,
-                                {number_field("axis", *std::min_element(axes.begin(), axes.end())),
-                                 real_field("epsilon", n.real("eps"))})
-                      : normalized(n, in, dtype, axes);
-  std::vector<Written> out = n.narrow(y, dtype);
-  out.resize(3);  // nobody reads the moments where nothing is trained
-  return out;
+  Normalized all = normalized(n, in, dtype, axes);  // of which what is not read goes
+  if (whole)
+    all.y = n.write("LayerNormalization", in,
+                    {number_field("axis", *std::min_element(axes.begin(), axes.end())),
+                     real_field("epsilon", n.real("eps"))});
+  const auto squeezed = [&](const Ref& x) { return n.write("Squeeze", {x, n.nodes().ints(axes)}); };
+  const DType moments = n.result(1).dtype;
+  return {{n.cast(all.y, dtype, n.result().dtype)},
+          {n.cast(squeezed(all.mean), dtype, moments)},
+          {n.cast(squeezed(all.variance), dtype, moments)}};
 }
 
 constexpr NodeRule kNetworkRules[] = {
