@@ -13,7 +13,8 @@ struct Checked {
 
 Checked checked(NodeScribe& n, const PerRows& size, const Ref& other) {
   const DType dtype = n.dtype(1);
-  const Ref i = n.in(1), limit = n.cast(n.numbers({size}), DType::kI64, dtype);
+  const Ref i = n.in(1), rows = size.each == 0 ? "" : n.write("Reshape", {n.numbers({size}), n.nodes().ints({})});
+  const Ref limit = size.each == 0 ? n.scalar(dtype, static_cast<double>(size.base)) : n.cast(rows, DType::kI64, dtype);
   const Ref inside = n.write("And", {n.write("GreaterOrEqual", {i, n.scalar(dtype, 0)}), n.write("Less", {i, limit})});
   return {inside, n.write("Where", {inside, i, other})};
 }
@@ -31,9 +32,16 @@ Dims entry_dims(const NodeScribe& n, size_t batch, size_t axis) {
 
 Ref gathered(NodeScribe& n, const Ref& index, size_t axis, size_t batch) {
   if (batch == 0) return n.write("Gather", {n.in(0), index}, {number_field("axis", static_cast<int64_t>(axis))});
-  if (axis != batch) throw Lacking{"gathers along an axis behind others than the batch's"};
+  // Of x[b, axis, p, s] it gives [b, j, p, s].
+  const size_t rank = n.dims().size(), width = n.dims(1).size() - batch, between = axis - batch;
+  Ints to_batch = identity(rank), back = identity(rank - 1 + width);
+  const auto at = [](Ints& perm, size_t place) { return perm.begin() + static_cast<std::ptrdiff_t>(place); };
+  std::rotate(at(to_batch, batch), at(to_batch, axis), at(to_batch, axis + 1));
+  std::rotate(at(back, batch), at(back, batch + width), at(back, batch + width + between));
   const Ref places = n.write("Unsqueeze", {n.cast(index, n.dtype(1), DType::kI64), n.nodes().ints({-1})});
-  return n.write("GatherND", {n.in(0), places}, {number_field("batch_dims", static_cast<int64_t>(batch))});
+  const Ref found = n.write("GatherND", {n.turned_in(0, to_batch), places},
+                            {number_field("batch_dims", static_cast<int64_t>(batch))});
+  return n.transpose(found, back);
 }
 
 std::vector<Written> gather_rule(NodeScribe& n) {
@@ -54,9 +62,11 @@ std::vector<Written> scatter_rule(NodeScribe& n) {
   pads[n.dims().size()] = fixed(1);
   const Ref x = n.write("Pad", {n.wide_in(0), n.numbers(pads), n.scalar(dtype, 0)});
   const Ref to = checked(n, size, n.cast(n.numbers({size}), DType::kI64, n.dtype(1))).index;
-  const Ref places = n.write("Unsqueeze", {n.cast(to, n.dtype(1), DType::kI64), n.nodes().ints({-1})});
-  const bool adds = n.choice("kind") == 0;
-  const Ref y = n.write("ScatterND", {x, places, n.wide_in(2)}, {text_field("reduction", adds ? "add" : "none")});
+  const bool adds = n.choice("kind") == 0, one = n.rank(1) == 0;  // one update has to be a list of them
+  const Ref places = n.write(
+      "Unsqueeze", {n.cast(to, n.dtype(1), DType::kI64), one ? n.nodes().ints({0, 1}) : n.nodes().ints({-1})});
+  const Ref updates = one ? n.write("Unsqueeze", {n.wide_in(2), n.nodes().ints({0})}) : n.wide_in(2);
+  const Ref y = n.write("ScatterND", {x, places, updates}, {text_field("reduction", adds ? "add" : "none")});
   Dims all = n.dims();
   all[0] = sum(size, fixed(1));
   return n.narrow(n.slice(y, all, Dims(all.size(), fixed(0)), n.dims(), Ints(all.size(), 1)), dtype);

@@ -94,11 +94,11 @@ std::vector<Written> resize_rule(NodeScribe& n) {
   const DType dtype = NodeScribe::wide(n.dtype());
   constexpr const char* kCoordinates[] = {"asymmetric", "half_pixel", "align_corners"};
   Fields how = {text_field("mode", nearest ? "nearest" : "linear"),
-                text_field("coordinate_transformation_mode", kCoordinates[static_cast<size_t>(coords)]),
-                list_field("axes", {2, 3})};
+                text_field("coordinate_transformation_mode", kCoordinates[static_cast<size_t>(coords)])};
   if (nearest)
     how.push_back(text_field("nearest_mode", coords == Coordinates::kLegacy ? "floor" : "round_prefer_ceil"));
-  const Ref size = n.nodes().ints({n.number("h"), n.number("w")});
+  // Sizes of all axes: with those of two ONNX Runtime 1.32 takes the transposition before it for a mistake.
+  const Ref size = n.numbers({n.dims()[0], n.dims()[3], fixed(n.number("h")), fixed(n.number("w"))});
   return n.narrow_first(n.write("Resize", {n.wide_first_in(0), "", "", size}, std::move(how)), dtype);
 }
 
