@@ -11,11 +11,17 @@ struct Checked {
   Ref inside, index;
 };
 
-Checked checked(NodeScribe& n, const PerRows& size, const Ref& other) {
+// A scalar of the indices' type.
+Ref index_of(NodeScribe& n, const PerRows& number) {
   const DType dtype = n.dtype(1);
-  const Ref i = n.in(1), rows = size.each == 0 ? "" : n.write("Reshape", {n.numbers({size}), n.nodes().ints({})});
-  const Ref limit = size.each == 0 ? n.scalar(dtype, static_cast<double>(size.base)) : n.cast(rows, DType::kI64, dtype);
-  const Ref inside = n.write("And", {n.write("GreaterOrEqual", {i, n.scalar(dtype, 0)}), n.write("Less", {i, limit})});
+  if (number.each == 0) return n.scalar(dtype, static_cast<double>(number.base));
+  return n.cast(n.write("Reshape", {n.numbers({number}), n.nodes().ints({})}), DType::kI64, dtype);
+}
+
+Checked checked(NodeScribe& n, const PerRows& size, const Ref& other) {
+  const Ref i = n.in(1), limit = index_of(n, size);
+  const Ref inside =
+      n.write("And", {n.write("GreaterOrEqual", {i, index_of(n, fixed(0))}), n.write("Less", {i, limit})});
   return {inside, n.write("Where", {inside, i, other})};
 }
 
@@ -47,7 +53,7 @@ Ref gathered(NodeScribe& n, const Ref& index, size_t axis, size_t batch) {
 std::vector<Written> gather_rule(NodeScribe& n) {
   const auto axis = static_cast<size_t>(n.number("axis")), batch = static_cast<size_t>(n.number("batch"));
   if (n.lies_inside(1, n.dims()[axis])) return {{gathered(n, n.in(1), axis, batch)}};
-  const Checked c = checked(n, n.dims()[axis], n.scalar(n.dtype(1), 0));
+  const Checked c = checked(n, n.dims()[axis], index_of(n, fixed(0)));
   const Ref found = gathered(n, c.index, axis, batch);
   const Ref inside = n.reshape(c.inside, entry_dims(n, batch, axis));
   return {{n.write("Where", {inside, found, n.scalar(n.dtype(), 0)})}};
@@ -61,7 +67,7 @@ std::vector<Written> scatter_rule(NodeScribe& n) {
   Dims pads(2 * n.dims().size(), fixed(0));
   pads[n.dims().size()] = fixed(1);
   const Ref x = n.write("Pad", {n.wide_in(0), n.numbers(pads), n.scalar(dtype, 0)});
-  const Ref to = checked(n, size, n.cast(n.numbers({size}), DType::kI64, n.dtype(1))).index;
+  const Ref to = checked(n, size, index_of(n, size)).index;
   const bool adds = n.choice("kind") == 0, one = n.rank(1) == 0;  // one update has to be a list of them
   const Ref places = n.write(
       "Unsqueeze", {n.cast(to, n.dtype(1), DType::kI64), one ? n.nodes().ints({0, 1}) : n.nodes().ints({-1})});
