@@ -86,10 +86,13 @@ const GraphData& Call::graph_attr(std::string_view name) const {
   return *found->graph;
 }
 
-const Array& Call::known(size_t i) const { return walk.known(in(i)); }
+Array Call::known(size_t i) const {
+  const Value x = value(i);
+  return x.is_empty() ? Array({stored_as(x.element()), x.shape()}) : walk.known(x.file());
+}
 
 Ints Call::known_ints(size_t i) const {
-  const Array& array = known(i);
+  const Array array = known(i);
   if (is_float(array.dtype())) fail("operand ", i, " is ", array.type().str(), ", expected integers");
   Ints out;
   each_number(array.dtype(), array.bytes(), [&](auto v) { out.push_back(static_cast<int64_t>(v)); });
@@ -97,7 +100,7 @@ Ints Call::known_ints(size_t i) const {
 }
 
 double Call::known_real(size_t i) const {
-  const Array& array = known(i);
+  const Array array = known(i);
   if (array.elements() != 1) fail("operand ", i, " is ", array.type().str(), ", expected one number");
   return array.item();
 }
@@ -118,6 +121,10 @@ void Call::give_number(Tensor file, Element element) { give(cut(file, element), 
 Tensor Call::ints_constant(const Ints& values, const Shape& shape) {
   return constant(graph(), {DType::kI64, shape},
                   {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(int64_t)});
+}
+
+void Call::give_ints(const Ints& values, const Shape& shape) {
+  values.empty() ? give_empty(Element::kI64, shape) : give(ints_constant(values, shape), Element::kI64);
 }
 
 Tensor cut(Tensor x, Element element) {

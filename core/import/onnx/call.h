@@ -44,7 +44,7 @@ class Call {
   const GraphData& graph_attr(std::string_view name) const;
 
   // Numbers of an operand, which have to be known.
-  const Array& known(size_t i) const;
+  Array known(size_t i) const;
   Ints known_ints(size_t i) const;
   double known_real(size_t i) const;
   // Axes that are an attribute in old opsets and operand `i` in new ones; nothing where they are neither.
@@ -54,6 +54,7 @@ class Call {
   void give(Value value);
   void give(Tensor file, Element element) { give(Value(element, file)); }
   void give(Tensor file) { give(file, element()); }
+  void give_empty(Element element, const Shape& shape) { give(Value::empty(element, shape)); }
   void give_last(Tensor last, Element element) { give(Value::of_last(element, last)); }
   void give_last(Tensor last) { give_last(last, element()); }
   // Cut to the width of the element, where that is narrower than what it is computed in.
@@ -65,11 +66,13 @@ class Call {
   template <class F>
   void map(F f) {
     const Value x = value(0);
+    if (x.is_empty()) return give(x);
     x.is_last() ? give_last(f(x.last())) : give(f(x.file()));
   }
 
   Tensor scalar(DType dtype, double value) { return full(graph(), dtype, {}, value); }
-  Tensor ints_constant(const Ints& values, const Shape& shape);  // i64
+  Tensor ints_constant(const Ints& values, const Shape& shape);  // i64; not empty
+  void give_ints(const Ints& values, const Shape& shape);        // i64
 
   template <class... Parts>
   [[noreturn]] void refuse(const Parts&... parts) const {

@@ -163,6 +163,8 @@ class Host {
     if (op == "exp") f = [](double v) { return std::exp(v); };
     if (op == "log") f = [](double v) { return std::log(v); };
     if (op == "sin") f = [](double v) { return std::sin(v); };
+    if (op == "activation" && number("act") == static_cast<int64_t>(Activation::kRelu))
+      f = [](double v) { return v < 0 ? 0 : v; };
     if (op == "cos") f = [](double v) { return std::cos(v); };
     if (!f) return false;
     for (const double v : x) y.push_back(f(v));

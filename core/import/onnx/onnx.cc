@@ -50,6 +50,7 @@ class Wanted {
 };
 
 Tensor given_as(const onnx::Value& value) {
+  if (value.is_empty()) fail("an output is empty, ", value.shape().str(), ", and nothing that a device has is");
   return value.element() == onnx::Element::kU8 ? cast(value.file(), DType::kU8) : value.file();
 }
 

@@ -85,11 +85,18 @@ int64_t axis_in_last(int64_t axis, int rank) { return rank < 3 || axis == 0 ? ax
 Value Value::of_last(Element element, Tensor last) {
   if (last.rank() < 3) return Value(element, last);
   Value out;
-  out.state_ = std::make_shared<State>(State{element, {}, last});
+  out.state_ = std::make_shared<State>(State{element, {}, last, {}});
+  return out;
+}
+
+Value Value::empty(Element element, const Shape& shape) {
+  Value out;
+  out.state_ = std::make_shared<State>(State{element, {}, {}, shape});
   return out;
 }
 
 Shape Value::shape() const {
+  if (is_empty()) return *state_->none;
   if (state_->file) return state_->file.shape();
   std::vector<int64_t> dims;
   for (const int64_t a : to_file(rank())) dims.push_back(state_->last.dim(static_cast<int>(a)));
@@ -97,12 +104,13 @@ Shape Value::shape() const {
 }
 
 Tensor Value::file() const {
+  if (is_empty()) fail("an operand ", element_name(element()), state_->none->str(), " has no elements");
   if (!state_->file) state_->file = turned(state_->last, to_file(rank()));
   return state_->file;
 }
 
 Tensor Value::last() const {
-  if (rank() < 3) return state_->file;
+  if (rank() < 3 || is_empty()) return file();
   if (!state_->last) state_->last = turned(state_->file, to_last(rank()));
   return state_->last;
 }
@@ -122,13 +130,18 @@ void Walk::take_features(const Features& features) {
   for (const ValueData& input : plan_.file.graph.inputs) {
     const auto known = plan_.options.values.find(input.name);
     if (known != plan_.options.values.end()) {
-      set(input.name, feature(input, constant(graph_, known->second.type(),
-                                              {reinterpret_cast<const char*>(known->second.bytes().data()),
-                                               known->second.bytes().size()})));
+      set(input.name, constant_of(input, known->second));
     } else if (features.has(input.name)) {
       set(input.name, feature(input, features[input.name]));
     }
   }
+}
+
+Value Walk::constant_of(const ValueData& input, const Array& value) const {
+  if (value.elements() == 0)
+    return Value::empty(input.element == Element::kNone ? element_of(value.dtype()) : input.element, value.shape());
+  return feature(input, constant(graph_, value.type(),
+                                 {reinterpret_cast<const char*>(value.bytes().data()), value.bytes().size()}));
 }
 
 // What comes may be of another width, and of other rows than the file says.
@@ -182,6 +195,7 @@ Value Walk::weight(const Weight& weight) {
 
 Value Walk::constant_of(const TensorData& data) {
   const Array array = to_array(data).take();
+  if (array.elements() == 0) return Value::empty(data.element, array.shape());
   return Value(data.element, constant(graph_, array.type(),
                                       {reinterpret_cast<const char*>(array.bytes().data()), array.bytes().size()}));
 }

@@ -46,16 +46,19 @@ struct Plan : std::enable_shared_from_this<Plan> {
 class Value {
  public:
   Value() = default;
-  Value(Element element, Tensor file) : state_(std::make_shared<State>(State{element, file, {}})) {}
+  Value(Element element, Tensor file) : state_(std::make_shared<State>(State{element, file, {}, {}})) {}
   static Value of_last(Element element, Tensor last);
+  // Of no elements, which no graph has.
+  static Value empty(Element element, const Shape& shape);
 
   explicit operator bool() const { return state_ != nullptr; }
   Element element() const { return state_->element; }
-  int rank() const { return any().rank(); }
+  int rank() const { return shape_of_any().rank(); }
+  bool is_empty() const { return state_->none.has_value(); }
   Shape shape() const;             // in the file's order
   Tensor file() const;             // in the file's order of axes
   Tensor last() const;             // with the channels last
-  bool is_last() const { return !state_->file; }  // only that there is so far
+  bool is_last() const { return !state_->file && !is_empty(); }  // only that there is so far
   // A kernel that lies in the store as convolutions take it.
   Tensor kernel;
 
@@ -63,8 +66,11 @@ class Value {
   struct State {
     Element element;
     Tensor file, last;
+    std::optional<Shape> none = {};
   };
-  Tensor any() const { return state_->file ? state_->file : state_->last; }
+  const Shape& shape_of_any() const {
+    return is_empty() ? *state_->none : state_->file ? state_->file.shape() : state_->last.shape();
+  }
   std::shared_ptr<State> state_;
 };
 
@@ -97,6 +103,7 @@ class Walk {
   void make_weights();
   void take_features(const Features& features);
   Value feature(const ValueData& input, Tensor given) const;
+  Value constant_of(const ValueData& input, const Array& value) const;
   Value weight(const Weight& weight);
   Value constant_of(const TensorData& data);
   void nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const std::string* stop);

@@ -41,7 +41,7 @@ Operands operands_of(Call& c) {
     out.v = in_heads(out.v, c.integer("kv_num_heads", 0));
   }
   if (c.has(4)) {
-    out.past = c.in(4).dim(2);
+    out.past = c.value(4).shape()[2];
     out.k = out.past == 0 ? out.k : concat({c.in(4), out.k}, 2);
     out.v = out.past == 0 ? out.v : concat({c.in(5), out.v}, 2);
   }
@@ -202,12 +202,15 @@ void linear_attention(Call& c) {
 void causal_conv(Call& c) {
   const Tensor x = c.in(0), w = c.in(1);
   const int64_t size = w.dim(2), channels = x.dim(1);
-  const Tensor before = c.has(3) ? c.in(3) : full(c.graph(), x.dtype(), Shape({x.dim(0), channels, size - 1}), 0);
-  const Tensor whole = size == 1 ? x : concat({before, x}, 2);
+  const auto before = [&] {
+    return c.has(3) ? c.in(3) : full(c.graph(), x.dtype(), Shape({x.dim(0), channels, size - 1}), 0);
+  };
+  const Tensor whole = size == 1 ? x : concat({before(), x}, 2);
   Tensor y = conv(transpose(whole, {0, 2, 1}), transpose(w, {2, 1, 0}), {.groups = channels, .precision = c.walk.precision()});
   if (c.has(2)) y = y + c.in(2);
   if (c.text("activation", "none") != "none") y = activation(y, Activation::kSilu);
   c.give(transpose(y, {0, 2, 1}));
+  if (size == 1) return c.give_empty(c.element(), Shape({x.dim(0), channels, 0}));
   c.give(part(whole, 2, whole.dim(2) - size + 1, whole.dim(2)));
 }
 

@@ -23,8 +23,25 @@ void give(Call& c, const Aligned& a, Tensor y, Element element) {
   a.last ? c.give_last(y, element) : c.give(y, element);
 }
 
+// Whether one of the operands is empty; then the result is.
+bool of_nothing(Call& c, Element element) {
+  bool none = false;
+  for (size_t i = 0; i < c.inputs(); ++i) none |= c.has(i) && c.value(i).is_empty();
+  if (!none) return false;
+  std::vector<int64_t> dims;
+  for (size_t i = 0; i < c.inputs(); ++i) {
+    const std::vector<int64_t> own = c.value(i).shape().vec();
+    if (own.size() > dims.size()) dims.insert(dims.begin(), own.size() - dims.size(), 1);
+    for (size_t a = 1; a <= own.size(); ++a)
+      if (int64_t& dim = dims[dims.size() - a]; dim == 1) dim = own[own.size() - a];
+  }
+  c.give_empty(element, Shape(dims));
+  return true;
+}
+
 template <Tensor (*F)(Tensor, Tensor)>
 void plain(Call& c) {
+  if (of_nothing(c, c.element())) return;
   const Aligned a = operands(c);
   give(c, a, broadcasted(F, a.x[0], a.x[1]), c.element());
 }
@@ -37,6 +54,7 @@ Tensor in_order(Tensor x, Element element) {
 
 template <CompareKind K>
 void compared(Call& c) {
+  if (of_nothing(c, Element::kBool)) return;
   const Aligned a = operands(c);
   const Element element = c.element();
   const Tensor y = broadcasted([](Tensor v, Tensor w) { return compare(v, w, K); }, in_order(a.x[0], element),
@@ -104,7 +122,8 @@ void modulo(Call& c) {
   if (is_float(x.dtype())) {
     const Tensor q = div(x, y);
     const Tensor whole = select(compare(q, scalar_like(q, 0), CompareKind::kLt), neg(floor(neg(q))), floor(q));
-    rest = x - whole * y;
+    // 0 times infinity is none of it.
+    rest = x - select(compare(whole, scalar_like(whole, 0), CompareKind::kEq), whole, whole * y);
   } else {
     rest = x - div(x, y) * y;
   }
@@ -122,7 +141,16 @@ int bits_of(Element element) { return static_cast<int>(element_bits(element)); }
 Tensor power_of_two(Call& c, Tensor n, int bits) {
   Ints powers;
   for (int i = 0; i < bits; ++i) powers.push_back(static_cast<int64_t>(uint64_t{1} << i));
-  return gather(c.ints_constant(powers, Shape({bits})), cast(n, DType::kI64), 0);
+  const Tensor at = cast(n, DType::kI64);
+  const Tensor within = minimum(compare(at, scalar_like(at, 0), CompareKind::kGe), compare(at, scalar_like(at, bits), CompareKind::kLt));
+  const Tensor power = gather(c.ints_constant(powers, Shape({bits})), clamp(at, 0, bits - 1), 0);
+  return select(within, power, scalar_like(power, 0));
+}
+
+// Towards the lower number, as two's complement is shifted.
+Tensor floor_divided(Tensor x, Tensor by) {
+  const Tensor below = compare(x, scalar_like(x, 0), CompareKind::kLt);
+  return select(below, neg(div(neg(x) - 1.0, by)) - 1.0, div(x, by));
 }
 
 void bit_shift(Call& c) {
@@ -133,10 +161,12 @@ void bit_shift(Call& c) {
   const int bits = bits_of(element);
   const Tensor factor = power_of_two(c, n, bits);
   if (c.text("direction", "") == "LEFT") return give(c, a, cast(mul(x, factor), a.x[0].dtype()), element);
-  if (bits < 64) {
+  if (element != Element::kU64) {
     const Tensor beyond = compare(factor, scalar_like(factor, 0), CompareKind::kEq);
-    const Tensor y = div(x, select(beyond, scalar_like(factor, 1), factor));
-    return give(c, a, cast(select(beyond, scalar_like(y, 0), y), a.x[0].dtype()), element);
+    const Tensor least = c.ints_constant({INT64_MIN}, {}), safe = select(minimum(beyond, compare(factor, least, CompareKind::kNe)), scalar_like(factor, 1), factor);
+    const Tensor y = floor_divided(x, safe);
+    const Tensor sign = select(compare(x, scalar_like(x, 0), CompareKind::kLt), scalar_like(x, -1), scalar_like(x, 0));
+    return give(c, a, cast(select(beyond, sign, y), a.x[0].dtype()), element);
   }
   // Of 64 bits: the highest one apart, which i64 takes for a sign.
   Tensor y = x;
@@ -203,6 +233,7 @@ void bitwise_not(Call& c) {
 }
 
 void where(Call& c) {
+  if (of_nothing(c, c.element(1))) return;
   const Aligned a = align(c, {0, 1, 2});
   const Tensor y = choose(a.x[0], a.x[1], a.x[2]);
   a.last ? c.give_last(y, c.element(1)) : c.give(y, c.element(1));

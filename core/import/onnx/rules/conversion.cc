@@ -19,6 +19,7 @@ void convert_to(Call& c, Element to) {
   const Element from = c.element();
   const bool saturate = c.flag("saturate", true);
   const Value x = c.value(0);
+  if (x.is_empty()) return c.give_empty(to, x.shape());
   const auto f = [&](Tensor t) {
     return is_small_float(to) ? rounded_to(cast(t, DType::kF32), to, saturate) : converted(t, from, to);
   };
@@ -37,6 +38,7 @@ Tensor list_of(Call& c, const std::vector<T>& values, DType dtype, bool one) {
 void constant_rule(Call& c) {
   if (const TensorData* data = c.tensor("value")) {
     const Array array = to_array(*data).take();
+    if (array.elements() == 0) return c.give_empty(data->element, array.shape());
     const std::string_view bytes(reinterpret_cast<const char*>(array.bytes().data()), array.bytes().size());
     return c.give(constant(c.graph(), array.type(), bytes), data->element);
   }
@@ -44,12 +46,14 @@ void constant_rule(Call& c) {
     if (!c.has_attr(name)) continue;
     const bool one = std::string_view(name) == "value_float";
     const std::vector<double> reals = one ? std::vector<double>{c.real(name, 0)} : c.reals(name);
+    if (reals.empty()) return c.give_empty(Element::kF32, Shape({0}));
     return c.give(list_of(c, std::vector<float>(reals.begin(), reals.end()), DType::kF32, one), Element::kF32);
   }
   for (const char* name : {"value_int", "value_ints"}) {
     if (!c.has_attr(name)) continue;
     const bool one = std::string_view(name) == "value_int";
-    return c.give(list_of(c, one ? Ints{c.integer(name, 0)} : c.ints(name), DType::kI64, one), Element::kI64);
+    const Ints integers = one ? Ints{c.integer(name, 0)} : c.ints(name);
+    return c.give_ints(integers, one ? Shape() : Shape({static_cast<int64_t>(integers.size())}));
   }
   c.refuse("a constant that is no dense tensor of numbers");
 }
@@ -57,6 +61,7 @@ void constant_rule(Call& c) {
 void constant_of_shape(Call& c) {
   const Ints dims = c.known_ints(0);
   const TensorData* data = c.tensor("value");
+  if (Shape(dims).elements() == 0) return c.give_empty(data ? data->element : Element::kF32, Shape(dims));
   if (!data) return c.give(full(c.graph(), DType::kF32, Shape(dims), 0), Element::kF32);
   const Array array = to_array(*data).take();
   if (array.elements() != 1) c.refuse("a value of ", array.elements(), " elements, expected 1");
@@ -71,6 +76,7 @@ void range(Call& c) {
   if (delta == 0) c.refuse("a step of 0");
   const double count = std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count < 1e9)) c.refuse("a range of ", count, " numbers");
+  if (count == 0) return c.give_empty(c.element(), Shape({0}));
   const Tensor steps = iota(c.graph(), is_float(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype, Shape({static_cast<int64_t>(count)}), 0);
   c.give(cast(steps * delta + start, dtype), c.element());
 }

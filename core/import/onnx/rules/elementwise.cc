@@ -95,14 +95,11 @@ void swish(Call& c) {
   });
 }
 
-// a of the first half along the axis, gated by the second.
 void swi_glu(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t axis = c.axis(c.integer("axis", -1), x.rank()), half = x.dim(static_cast<int>(axis)) / 2;
-  const Tensor a = part(x, axis, 0, half), b = part(x, axis, half, 2 * half);
   const double alpha = c.real("alpha", 1);
-  const Tensor gate = alpha == 1 ? activation(a, Activation::kSilu) : mul(a, activation(a * alpha, Activation::kSigmoid));
-  c.give(mul(gate, b));
+  const Tensor gate = alpha == 1 ? activation(x, Activation::kSilu) : mul(x, activation(x * alpha, Activation::kSigmoid));
+  c.give(mul(gate, c.in(1)));
 }
 
 void shrink(Call& c) {

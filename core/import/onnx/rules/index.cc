@@ -127,12 +127,17 @@ void compress(Call& c) {
   Ints places;
   for (size_t i = 0; i < kept.size(); ++i)
     if (kept[i] != 0) places.push_back(static_cast<int64_t>(i));
+  if (places.empty()) {
+    Shape shape = x.shape();
+    shape.set(static_cast<int>(axis), 0);
+    return c.give_empty(c.element(), shape);
+  }
   c.give(gather(x, c.ints_constant(places, Shape({static_cast<int64_t>(places.size())})), axis));
 }
 
 // How many there are is a shape, so the numbers have to be known.
 void non_zero(Call& c) {
-  const Array& x = c.known(0);
+  const Array x = c.known(0);
   const std::vector<double> values = x.to<double>();
   const Shape shape = x.shape();
   std::vector<Ints> places(static_cast<size_t>(std::max(shape.rank(), 1)));
@@ -147,7 +152,7 @@ void non_zero(Call& c) {
   Ints all;
   for (const Ints& one : places) all.insert(all.end(), one.begin(), one.end());
   const auto rank = static_cast<int64_t>(places.size());
-  c.give(c.ints_constant(all, Shape({rank, static_cast<int64_t>(all.size()) / rank})), Element::kI64);
+  c.give_ints(all, Shape({rank, static_cast<int64_t>(all.size()) / rank}));
 }
 
 // What a cache holds, with an update put in along an axis from each row's own place on.

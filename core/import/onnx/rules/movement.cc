@@ -13,6 +13,7 @@ struct Laid {
   Tensor x;
   bool last;
   int64_t axis(int64_t a) const { return last ? axis_in_last(a, x.rank()) : a; }
+  Shape shape() const { return x.shape(); }
   void give(Call& c, Tensor y, Element element) const { last ? c.give_last(y, element) : c.give(y, element); }
 };
 
@@ -24,16 +25,27 @@ Laid laid(Call& c, size_t i) {
 void concat_rule(Call& c) {
   bool last = false;
   for (size_t i = 0; i < c.inputs(); ++i) last |= c.value(i).is_last();
+  Value none;
   Tensors parts;
   for (size_t i = 0; i < c.inputs(); ++i) {
     const Value x = c.value(i);
-    if (x.shape().elements() == 0 && c.inputs() > 1 && x.rank() == 1) continue;
+    if (x.is_empty()) {
+      none = x;
+      continue;
+    }
     parts.push_back(last ? x.last() : x.file());
   }
-  if (parts.empty()) return c.give(c.value(0));
+  if (parts.empty()) return c.give(none);
   const int64_t axis = c.axis(c.integer("axis", 1), parts[0].rank());
   const Laid as{parts[0], last};
   as.give(c, concat(parts, as.axis(axis)), c.element());
+}
+
+void give_part(Call& c, const Laid& x, int64_t axis, int64_t from, int64_t n, Element element) {
+  if (n > 0) return x.give(c, part(x.x, axis, from, from + n), element);
+  Shape shape = c.value(0).shape();
+  shape.set(x.last && x.x.rank() > 2 ? axis == 0 ? 0 : axis == x.x.rank() - 1 ? 1 : static_cast<int>(axis) + 1 : static_cast<int>(axis), 0);
+  c.give_empty(element, shape);
 }
 
 void split_rule(Call& c) {
@@ -52,7 +64,7 @@ void split_rule(Call& c) {
   int64_t at = 0;
   for (const int64_t n : *sizes) {
     if (n < 0 || n > size - at) fail("parts of [", join(*sizes, ","), "] elements of ", size);
-    x.give(c, part(x.x, axis, at, at + n), element);
+    give_part(c, x, axis, at, n, element);
     at += n;
   }
 }
@@ -80,6 +92,7 @@ Cut cut_of(int64_t start, int64_t end, int64_t step, int64_t size) {
 }
 
 void slice_rule(Call& c) {
+  if (c.value(0).is_empty()) return c.give(c.value(0));
   const Laid x = laid(c, 0);
   const Ints starts = c.opset < 10 ? c.ints("starts") : c.known_ints(1), ends = c.opset < 10 ? c.ints("ends") : c.known_ints(2);
   const Ints axes = c.opset < 10 ? c.ints("axes", iota_list(static_cast<int64_t>(starts.size())))
@@ -96,6 +109,13 @@ void slice_rule(Call& c) {
     from[a] = cut.from, to[a] = cut.to, stride[a] = cut.step;
     if (cut.back) back.push_back(static_cast<int64_t>(a));
   }
+  Shape file = c.value(0).shape();
+  bool none = false;
+  for (int a = 0; a < file.rank(); ++a) {
+    const auto at = static_cast<size_t>(x.axis(a));
+    if (from[at] >= to[at]) file.set(a, 0), none = true;
+  }
+  if (none) return c.give_empty(c.element(), file);
   Tensor y = slice(x.x, from, to, stride);
   std::sort(back.begin(), back.end());
   if (!back.empty() && y.elements() > 0) y = reverse(y, back);
@@ -199,13 +219,13 @@ void center_crop_pad(Call& c) {
 }
 
 void trilu(Call& c) {
+  if (c.value(0).is_empty()) return c.give(c.value(0));
   const Tensor x = c.in(0);
   const double k = c.has(1) ? c.known_real(1) : 0;
   const Shape plane({x.dim(-2), x.dim(-1)});
   const Tensor rows = iota(c.graph(), DType::kI64, plane, 0), columns = iota(c.graph(), DType::kI64, plane, 1);
   const double by = std::clamp(k, -1e15, 1e15);
   const Tensor kept = compare(columns, rows + by, c.flag("upper", true) ? CompareKind::kGe : CompareKind::kLe);
-  if (x.elements() == 0) return c.give(x);
   const Tensor numbers = as_numbers(x);
   c.give(cast(choose(kept, numbers, scalar_like(numbers, 0)), x.dtype()));
 }

@@ -52,7 +52,7 @@ void hardmax(Call& c) {
 
 // How many there are is a shape, so the numbers have to be known.
 void unique(Call& c) {
-  const Array& x = c.known(0);
+  const Array x = c.known(0);
   if (c.has_attr("axis") && x.shape().rank() != 1) c.refuse("unique parts along an axis");
   const std::vector<double> values = x.to<double>();
   std::map<double, std::pair<int64_t, int64_t>> found;  // the first place, the count

@@ -37,17 +37,34 @@ Tensor kept(Tensor x, Tensor y, const Over& o) {
 }
 
 // Nothing folded is the neutral element.
+double neutral(ReduceKind kind, DType dtype) {
+  if (kind == ReduceKind::kProd) return 1;
+  if (kind == ReduceKind::kSum || (kind == ReduceKind::kMax && dtype == DType::kBool)) return 0;
+  if (dtype == DType::kBool) return 1;
+  const double highest = is_float(dtype) ? INFINITY : dtype == DType::kI32 ? INT32_MAX : 0x1p62;
+  return kind == ReduceKind::kMin ? highest : dtype == DType::kI32 ? INT32_MIN : is_float(dtype) ? -INFINITY : -0x1p63;
+}
+
+// Whether the operand is empty; then the result is given, with `value` where there is one.
+bool folded_nothing(Call& c, double value) {
+  const Value x = c.value(0);
+  if (!x.is_empty()) return false;
+  const Over o = over(c, x.rank());
+  Ints dims;
+  const Shape shape = x.shape();
+  for (int a = 0; a < shape.rank(); ++a) {
+    const bool gone = !o.nothing && std::find(o.axes.begin(), o.axes.end(), a) != o.axes.end();
+    if (!gone || o.keep) dims.push_back(gone ? 1 : shape[a]);
+  }
+  if (Shape(dims).elements() == 0)
+    c.give_empty(x.element(), Shape(dims));
+  else
+    c.give(full(c.graph(), stored_as(x.element()), Shape(dims), value), x.element());
+  return true;
+}
+
 Tensor fold(Tensor x, const Over& o, ReduceKind kind) {
   if (o.nothing) return x;
-  if (x.elements() == 0) {
-    std::vector<int64_t> dims;
-    for (int a = 0; a < x.rank(); ++a)
-      if (std::find(o.axes.begin(), o.axes.end(), a) == o.axes.end()) dims.push_back(x.dim(a));
-    double neutral = kind == ReduceKind::kProd ? 1 : 0;
-    if (kind == ReduceKind::kMax) neutral = is_float(x.dtype()) ? -INFINITY : x.dtype() == DType::kBool ? 0 : x.dtype() == DType::kI32 ? INT32_MIN : -0x1p63;
-    if (kind == ReduceKind::kMin) neutral = is_float(x.dtype()) ? INFINITY : x.dtype() == DType::kBool ? 1 : x.dtype() == DType::kI32 ? INT32_MAX : 0x1p62;
-    return kept(x, full(*x.graph(), x.dtype(), Shape(dims), neutral), o);
-  }
   return kept(x, o.axes.empty() ? x : reduce(x, o.axes, kind), o);
 }
 
@@ -59,6 +76,7 @@ int64_t count_of(Tensor x, const Over& o) {
 
 template <ReduceKind K>
 void plain(Call& c) {
+  if (folded_nothing(c, neutral(K, stored_as(c.element())))) return;
   const Tensor x = c.in(0);
   c.give_number(fold(x, over(c, x.rank()), K), c.element());
 }
@@ -79,36 +97,40 @@ void mean(Call& c) {
   }
   const Tensor x = v.file();
   if (!is_float(x.dtype())) return c.give_number(fold(x, o, ReduceKind::kSum) / static_cast<double>(count_of(x, o)), c.element());
-  if (o.nothing || x.elements() == 0) return c.give(fold(x, o, ReduceKind::kSum));
+  if (o.nothing) return c.give(x);
   c.give(o.axes.empty() ? x : kept(x, reduce_mean(x, o.axes), o));
 }
 
 void l1(Call& c) {
+  if (folded_nothing(c, 0)) return;
   const Tensor x = c.in(0);
   c.give(fold(abs(x), over(c, x.rank()), ReduceKind::kSum));
 }
 
 void l2(Call& c) {
+  if (folded_nothing(c, 0)) return;
   const Tensor x = c.in(0);
   const Tensor real = is_float(x.dtype()) ? x : cast(x, DType::kF32);
   c.give(cast(sqrt(fold(square(real), over(c, x.rank()), ReduceKind::kSum)), x.dtype()));
 }
 
 void sum_square(Call& c) {
+  if (folded_nothing(c, 0)) return;
   const Tensor x = c.in(0);
   c.give_number(fold(square(x), over(c, x.rank()), ReduceKind::kSum), c.element());
 }
 
 void log_sum(Call& c) {
+  if (folded_nothing(c, -INFINITY)) return;
   const Tensor x = c.in(0);
   c.give(log(fold(x, over(c, x.rank()), ReduceKind::kSum)));
 }
 
 void log_sum_exp(Call& c) {
+  if (folded_nothing(c, -INFINITY)) return;
   const Tensor x = c.in(0);
   Over o = over(c, x.rank());
   if (o.nothing) return c.give(x);
-  if (x.elements() == 0) return c.give(log(fold(x, o, ReduceKind::kSum)));
   Over wide = o;
   wide.keep = true;
   const Tensor high = fold(x, wide, ReduceKind::kMax);

@@ -12,64 +12,72 @@ void shape_rule(Call& c) {
   const auto rank = static_cast<int64_t>(dims.size());
   const auto place = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const int64_t from = place(c.integer("start", 0)), to = std::max(from, place(c.integer("end", rank)));
-  c.give(c.ints_constant(Ints(dims.begin() + from, dims.begin() + to), Shape({to - from})), Element::kI64);
+  c.give_ints(Ints(dims.begin() + from, dims.begin() + to), Shape({to - from}));
 }
 
 void size_rule(Call& c) { c.give(c.ints_constant({c.value(0).shape().elements()}, {}), Element::kI64); }
 
+void give_reshaped(Call& c, const Value& x, const Ints& dims) {
+  x.is_empty() ? c.give_empty(x.element(), Shape(dims)) : c.give(reshaped(x.file(), dims));
+}
+
 void reshape_rule(Call& c) {
-  const Tensor x = c.in(0);
+  const Value x = c.value(0);
+  const Shape shape = x.shape();
   Ints dims = c.has(1) ? c.known_ints(1) : c.ints("shape");
   if (dims.size() > static_cast<size_t>(kMaxRank)) c.refuse("a target of ", dims.size(), " dimensions, expected up to ", kMaxRank);
   int64_t known = 1;
   int open = -1;
   for (size_t a = 0; a < dims.size(); ++a) {
-    if (dims[a] == 0 && !c.flag("allowzero")) dims[a] = x.dim(static_cast<int>(a));
+    if (dims[a] == 0 && !c.flag("allowzero")) dims[a] = shape[static_cast<int>(a)];
     if (dims[a] == -1 && open >= 0) fail("a target [", join(dims, ","), "] with two open dimensions");
     if (dims[a] == -1)
       open = static_cast<int>(a);
     else if (dims[a] < 0 || __builtin_mul_overflow(known, dims[a], &known))
       fail("a target [", join(dims, ","), "]");
   }
-  if (open >= 0) dims[static_cast<size_t>(open)] = known == 0 ? 0 : x.elements() / known;
-  c.give(reshaped(x, dims));
+  if (open >= 0) dims[static_cast<size_t>(open)] = known == 0 ? 0 : shape.elements() / known;
+  give_reshaped(c, x, dims);
 }
 
 void flatten_rule(Call& c) {
-  const Tensor x = c.in(0);
+  const Value v = c.value(0);
+  const Shape x = v.shape();
   const int64_t given = c.integer("axis", 1), axis = c.axis(given, x.rank() + 1);
   int64_t rows = 1;
-  for (int64_t a = 0; a < (given < 0 ? axis - 1 : axis); ++a) rows *= x.dim(static_cast<int>(a));
-  c.give(reshaped(x, {rows, rows == 0 ? 0 : x.elements() / rows}));
+  for (int64_t a = 0; a < (given < 0 ? axis - 1 : axis); ++a) rows *= x[static_cast<int>(a)];
+  give_reshaped(c, v, {rows, rows == 0 ? 0 : x.elements() / rows});
 }
 
 void squeeze_rule(Call& c) {
-  const Tensor x = c.in(0);
+  const Value v = c.value(0);
+  const Shape x = v.shape();
   const std::optional<Ints> axes = c.axes(1);
   std::vector<bool> gone(static_cast<size_t>(x.rank()), false);
   if (axes) {
     for (const int64_t a : *axes) gone[static_cast<size_t>(c.axis(a, x.rank()))] = true;
   } else {
-    for (int a = 0; a < x.rank(); ++a) gone[static_cast<size_t>(a)] = x.dim(a) == 1;
+    for (int a = 0; a < x.rank(); ++a) gone[static_cast<size_t>(a)] = x[a] == 1;
   }
   Ints dims;
   for (int a = 0; a < x.rank(); ++a) {
-    if (!gone[static_cast<size_t>(a)]) dims.push_back(x.dim(a));
-    if (gone[static_cast<size_t>(a)] && x.dim(a) != 1) fail("axis ", a, " of ", x.type().str(), " is not of 1 element");
+    if (!gone[static_cast<size_t>(a)]) dims.push_back(x[a]);
+    if (gone[static_cast<size_t>(a)] && x[a] != 1) fail("axis ", a, " of ", x.str(), " is not of 1 element");
   }
-  c.give(reshaped(x, dims));
+  give_reshaped(c, v, dims);
 }
 
 void unsqueeze_rule(Call& c) {
-  const Tensor x = c.in(0);
+  const Value v = c.value(0);
+  const Shape x = v.shape();
   const Ints axes = c.axes(1).value_or(Ints());
   const int64_t rank = x.rank() + static_cast<int64_t>(axes.size());
   std::vector<bool> made(static_cast<size_t>(rank), false);
   for (const int64_t a : axes) made[static_cast<size_t>(c.axis(a, rank))] = true;
   Ints dims;
   int next = 0;
-  for (int64_t a = 0; a < rank; ++a) dims.push_back(made[static_cast<size_t>(a)] || next >= x.rank() ? 1 : x.dim(next++));
-  c.give(reshaped(x, dims));
+  for (int64_t a = 0; a < rank; ++a) dims.push_back(made[static_cast<size_t>(a)] || next >= x.rank() ? 1 : x[next++]);
+  give_reshaped(c, v, dims);
 }
 
 // To and from channels last there is nothing to do but to say so.
