@@ -40,6 +40,7 @@ Fill first_value(const Type& type, const Variable& v, bool trained) {
     case Initializer::Kind::kOrthogonal:
       return spread(type, seed, 0, i.a / std::sqrt(static_cast<double>(type.shape[0])));
     case Initializer::Kind::kValues:
+    case Initializer::Kind::kRead:
       break;
   }
   return values(type.dtype, type.shape, Doubles(i.values.begin(), i.values.end())).fill;

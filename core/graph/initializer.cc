@@ -23,7 +23,7 @@ Fans fans(const Shape& kernel) {
   return {receptive * static_cast<double>(kernel[-2]), receptive * static_cast<double>(kernel[-1])};
 }
 
-Initializer of(Initializer::Kind kind, double a, double b) { return {kind, a, b, {}}; }
+Initializer of(Initializer::Kind kind, double a, double b) { return {kind, a, b, {}, {}}; }
 
 }  // namespace
 
@@ -32,6 +32,12 @@ Initializer ones() { return of(Initializer::Kind::kConstant, 1, 0); }
 Initializer constant_initializer(double value) { return of(Initializer::Kind::kConstant, value, 0); }
 Initializer values_initializer(std::vector<float> values) {
   return {Initializer::Kind::kValues, 0, 0, std::move(values)};
+}
+Initializer read_initializer(std::shared_ptr<const InitialValues> source) {
+  if (!source) fail("read_initializer: there is no source");
+  Initializer out = of(Initializer::Kind::kRead, 0, 0);
+  out.source = std::move(source);
+  return out;
 }
 Initializer random_uniform(double low, double high) {
   expect_number("random_uniform: low", low);

@@ -5,12 +5,23 @@
 // in which layers are made nor the device.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "tenon/types.h"
 
 namespace tenon {
+
+// First values that lie elsewhere, as in a model's file: read when the variable is made, and never copied before. Thread safe.
+class InitialValues {
+ public:
+  virtual ~InitialValues() = default;
+  // Row-major, in the dtype of `type`. REQUIRED: `out` has the size of the type.
+  virtual Status read(const Type& type, std::span<std::byte> out) const = 0;
+};
 
 struct Initializer {
   enum class Kind : uint8_t {
@@ -20,11 +31,13 @@ struct Initializer {
     kTruncatedNormal,  // mean a, generator's deviation b, redrawn beyond 2 b
     kOrthogonal,       // gain a
     kValues,           // values, row-major
+    kRead,             // what `source` reads
   };
   Kind kind = Kind::kConstant;
   double a = 0;
   double b = 0;
   std::vector<float> values;
+  std::shared_ptr<const InitialValues> source = {};
 };
 
 Initializer zeros();
@@ -32,6 +45,8 @@ Initializer ones();
 Initializer constant_initializer(double value = 0);
 // The numbers themselves, row-major; their count must be the variable's.
 Initializer values_initializer(std::vector<float> values);
+// Throws Error where there is no source.
+Initializer read_initializer(std::shared_ptr<const InitialValues> source);
 Initializer random_uniform(double low = -0.05, double high = 0.05);
 Initializer random_normal(double mean = 0, double stddev = 0.05);
 Initializer truncated_normal(double mean = 0, double stddev = 0.05);

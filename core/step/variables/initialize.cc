@@ -160,6 +160,7 @@ Status initialize(const Initializer& init, const Type& type, std::string_view na
   const Draw draw(seed, name);
   if (init.kind == Initializer::Kind::kValues && init.values.size() != n)
     return invalid("variable '", name, "': initializer has ", init.values.size(), " values, expected ", n);
+  if (init.kind == Initializer::Kind::kRead) return init.source->read(type, out);
   if (init.kind != Initializer::Kind::kConstant && init.kind != Initializer::Kind::kValues && !is_float(type.dtype))
     return invalid("variable '", name, "': random numbers for ", dtype_name(type.dtype), ", expected a float dtype");
   if (init.kind == Initializer::Kind::kOrthogonal) return fill_orthogonal(init, type, name, draw, out);

@@ -1,0 +1,146 @@
+#include "tenon/onnx.h"
+
+#include "base/caught.h"
+#include "import/onnx/call.h"
+#include "import/onnx/file.h"
+#include "import/onnx/plan.h"
+
+namespace tenon {
+
+struct OnnxModel::Impl {
+  std::shared_ptr<const onnx::Plan> plan;
+  std::vector<OnnxValue> inputs, outputs;
+  std::vector<OnnxVariable> variables;
+  mutable std::string wanted;
+};
+
+namespace {
+
+// What users see: u8 as it is.
+DType seen_as(onnx::Element element) {
+  return element == onnx::Element::kU8 ? DType::kU8 : onnx::stored_as(element);
+}
+
+OnnxValue seen(const onnx::ValueData& value, const OnnxOptions& options) {
+  OnnxValue out{value.name, seen_as(value.element), {}, {}, value.has_shape};
+  for (const onnx::DimData& dim : value.dims) {
+    const auto given = options.dims.find(dim.name);
+    const bool named = dim.size < 0 && !dim.name.empty() && given != options.dims.end();
+    out.dims.push_back(named ? given->second : dim.size);
+    out.dim_names.push_back(dim.name);
+  }
+  return out;
+}
+
+Graph& graph_of(const Features& features) {
+  if (Graph* graph = graph_being_built()) return *graph;
+  if (features.all().empty()) fail("an ONNX model is called outside of a function that is traced");
+  return *features.all().begin()->second.graph();
+}
+
+// What the last walk wanted, also where it ended in an error.
+class Wanted {
+ public:
+  Wanted(const onnx::Walk& walk, std::string& to) : walk_(walk), to_(to) { to_.clear(); }
+  ~Wanted() { to_ = walk_.wanted(); }
+
+ private:
+  const onnx::Walk& walk_;
+  std::string& to_;
+};
+
+Tensor given_as(const onnx::Value& value) {
+  if (value.is_empty()) fail("an output is empty, ", value.shape().str(), ", and nothing that a device has is");
+  return value.element() == onnx::Element::kU8 ? cast(value.file(), DType::kU8) : value.file();
+}
+
+Result<OnnxModel> model_of(onnx::OnnxFile file, OnnxOptions options) {
+  TENON_ASSIGN(const std::shared_ptr<onnx::Plan> plan, onnx::make_plan(std::move(file), std::move(options)));
+  auto impl = std::make_shared<OnnxModel::Impl>();
+  for (const onnx::ValueData& input : plan->file.graph.inputs)
+    if (plan->options.values.count(input.name) == 0) impl->inputs.push_back(seen(input, plan->options));
+  for (const onnx::ValueData& output : plan->file.graph.outputs) impl->outputs.push_back(seen(output, plan->options));
+  const std::string scope = plan->options.scope.empty() ? "" : plan->options.scope + "/";
+  for (const onnx::TensorData& data : plan->file.graph.initializers) {
+    const auto weight = plan->weights.find(data.name);
+    if (weight != plan->weights.end() && weight->second.variable)
+      impl->variables.push_back({scope + data.name, weight->second.type, weight->second.trainable});
+  }
+  impl->plan = plan;
+  return OnnxModel(impl);
+}
+
+}  // namespace
+
+const std::string& OnnxModel::path() const { return impl_->plan->file.path; }
+int64_t OnnxModel::ir_version() const { return impl_->plan->file.ir_version; }
+const std::string& OnnxModel::producer() const { return impl_->plan->file.producer; }
+const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->plan->file.opsets; }
+const std::vector<OnnxValue>& OnnxModel::inputs() const { return impl_->inputs; }
+const std::vector<OnnxValue>& OnnxModel::outputs() const { return impl_->outputs; }
+const std::vector<OnnxVariable>& OnnxModel::variables() const { return impl_->variables; }
+const std::string& OnnxModel::wanted() const { return impl_->wanted; }
+const OnnxOptions& OnnxModel::options() const { return impl_->plan->options; }
+
+std::vector<std::pair<std::string, int64_t>> OnnxModel::ops() const {
+  std::map<std::string, int64_t> counts;
+  for (const onnx::NodeData& node : impl_->plan->file.graph.nodes)
+    ++counts[node.domain.empty() ? node.op : node.domain + "." + node.op];
+  return {counts.begin(), counts.end()};
+}
+
+std::vector<FeatureSpec> OnnxModel::features() const {
+  std::vector<FeatureSpec> out;
+  for (const OnnxValue& input : impl_->inputs) {
+    if (!input.has_shape || input.dims.empty())
+      fail("input '", input.name, "' has no rows in axis 0: the file says ", input.has_shape ? "a scalar" : "no shape");
+    for (size_t a = 1; a < input.dims.size(); ++a)
+      if (input.dims[a] < 0)
+        fail("axis ", a, " of input '", input.name, "' is of any size", input.dim_names[a].empty() ? "" : ", called '",
+             input.dim_names[a], input.dim_names[a].empty() ? "" : "'", "; expected its size");
+    FeatureSpec spec;
+    spec.name = input.name;
+    spec.type = {input.dtype, Shape(std::vector<int64_t>(input.dims.begin() + 1, input.dims.end()))};
+    out.push_back(spec);
+  }
+  return out;
+}
+
+Outputs OnnxModel::operator()(const Features& features) const {
+  onnx::Walk walk(*impl_->plan, graph_of(features), features);
+  const Wanted wanted(walk, impl_->wanted);
+  walk.run();
+  Outputs out;
+  for (const OnnxValue& output : impl_->outputs) out.add(output.name, given_as(walk.find(output.name)));
+  return out;
+}
+
+Tensor OnnxModel::logits(const Features& features) const {
+  const std::optional<onnx::Head>& head = impl_->plan->head;
+  if (!head) fail("ONNX file '", path(), "': no dense layer stands before the first output");
+  onnx::Walk walk(*impl_->plan, graph_of(features), features);
+  const Wanted wanted(walk, impl_->wanted);
+  walk.run(&head->output);
+  return given_as(walk.find(head->output));
+}
+
+Result<OnnxModel> OnnxModel::with(OnnxOptions options) const {
+  return model_of(impl_->plan->file, std::move(options));
+}
+
+Result<OnnxModel> import_onnx(const std::string& path, OnnxOptions options) {
+  return caught([&]() -> Result<OnnxModel> {
+    TENON_ASSIGN(onnx::OnnxFile file, onnx::open_file(path));
+    return model_of(std::move(file), std::move(options));
+  });
+}
+
+Result<OnnxTensor> read_onnx_tensor(const std::string& path) {
+  return caught([&]() -> Result<OnnxTensor> {
+    TENON_ASSIGN(const onnx::TensorData data, onnx::open_tensor(path));
+    TENON_ASSIGN(Array value, onnx::to_array(data));
+    return OnnxTensor{data.name, std::move(value)};
+  });
+}
+
+}  // namespace tenon

@@ -1,0 +1,223 @@
+#include "import/onnx/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "import/onnx/file_order.h"
+#include "import/onnx/rules.h"
+
+namespace tenon::onnx {
+namespace {
+
+constexpr size_t kMostListed = 200;  // nodes in a message
+
+// Nodes that the outputs depend on.
+std::vector<bool> needed_nodes(const GraphData& graph) {
+  std::unordered_map<std::string, size_t> origin;
+  for (size_t i = 0; i < graph.nodes.size(); ++i)
+    for (const std::string& name : graph.nodes[i].outputs)
+      if (!name.empty()) origin[name] = i;
+  std::vector<bool> needed(graph.nodes.size(), false);
+  const auto mark = [&](const std::string& name) {
+    const auto found = origin.find(name);
+    if (found != origin.end()) needed[found->second] = true;
+  };
+  for (const ValueData& output : graph.outputs) mark(output.name);
+  for (size_t i = graph.nodes.size(); i-- > 0;)
+    if (needed[i])
+      for (const std::string& name : used_by(graph.nodes[i])) mark(name);
+  return needed;
+}
+
+class Unknown {
+ public:
+  explicit Unknown(const OnnxFile& file) : file_(file) {}
+
+  void look(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const Opsets& opsets) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (needed && !(*needed)[i]) continue;
+      const NodeData& node = nodes[i];
+      for (const AttrData& attr : node.attrs)
+        if (attr.graph) look(attr.graph->nodes, nullptr, opsets);
+      const auto function = file_.functions.find(node.domain + ":" + node.op);
+      if (function != file_.functions.end()) {
+        if (seen_.insert(function->first).second) look(function->second.nodes, nullptr, function->second.opsets);
+        continue;
+      }
+      const auto opset = opsets.find(node.domain);
+      const int64_t version = opset == opsets.end() ? 1 : opset->second;
+      if (!find_rule(node.domain, node.op, version)) add(node, version);
+    }
+  }
+
+  Status status() const {
+    if (found_.empty()) return {};
+    std::string text;
+    for (const auto& [op, names] : found_) add_op(text, op, names);
+    return Status(Code::kUnsupported, cat("ONNX file '", file_.path, "': ", count_, count_ == 1 ? " node" : " nodes",
+                                          " of ops that Tenon does not know: ", text));
+  }
+
+ private:
+  void add(const NodeData& node, int64_t version) {
+    const std::string op = cat(node.domain.empty() ? "" : abbreviated(node.domain, 40) + ".", abbreviated(node.op, 40),
+                               " (opset ", version, ")");
+    std::string name = node.name;
+    for (size_t i = 0; name.empty() && i < node.outputs.size(); ++i) name = node.outputs[i];
+    if (count_++ < kMostListed)
+      found_[op].push_back(abbreviated(name));
+    else
+      found_["and more"];
+  }
+
+  static void add_op(std::string& text, const std::string& op, const std::vector<std::string>& names) {
+    text += (text.empty() ? "" : "; ") + op + (names.empty() ? "" : " '" + join(names, "', '") + "'");
+  }
+
+  const OnnxFile& file_;
+  std::set<std::string> seen_;
+  std::map<std::string, std::vector<std::string>> found_;
+  size_t count_ = 0;
+};
+
+bool is_kernel_of(const NodeData& node, size_t operand) {
+  return node.domain.empty() && operand == 1 && (node.op == "Conv" || node.op == "ConvTranspose");
+}
+
+// Where each initializer stands.
+struct Uses {
+  bool weight = false, number = false, kernel = false, moment = false, other = false;
+};
+
+void note_uses(const NodeData& node, std::unordered_map<std::string, Uses>& uses) {
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const auto found = uses.find(node.inputs[i]);
+    if (found == uses.end()) continue;
+    Uses& use = found->second;
+    (takes_weight(node, i) ? use.weight : use.number) = true;
+    (is_kernel_of(node, i) ? use.kernel : use.other) = true;
+    use.moment |= node.domain.empty() && node.op == "BatchNormalization" && (i == 3 || i == 4);
+  }
+  for (const AttrData& attr : node.attrs)
+    if (attr.graph)
+      for (const std::string& name : used_by(node))
+        if (const auto found = uses.find(name); found != uses.end()) found->second.other = true;
+}
+
+Weight weight_of(const TensorData& data, const Uses& uses, const std::regex* freeze) {
+  Weight out;
+  out.data = &data;
+  const DType dtype = stored_as(data.element);
+  out.variable = is_float(dtype) && element_bits(data.element) >= 16 && data.elements() != 1 && uses.weight &&
+                 !uses.number && data.dims.size() <= kMaxRank;
+  if (data.dims.size() > kMaxRank || dtype == DType::kNone) return out;
+  out.kernel = out.variable && uses.kernel && !uses.other && data.dims.size() >= 3;
+  std::vector<int64_t> dims = data.dims;
+  if (out.kernel) {
+    dims.assign(data.dims.begin() + 2, data.dims.end());
+    dims.push_back(data.dims[1]);
+    dims.push_back(data.dims[0]);
+  }
+  out.type = {dtype, Shape(dims)};
+  out.trainable = out.variable && !uses.moment && !(freeze && std::regex_search(data.name, *freeze));
+  return out;
+}
+
+Status plan_weights(Plan& plan) {
+  std::optional<std::regex> freeze;
+  if (!plan.options.freeze.empty()) {
+    try {
+      freeze.emplace(plan.options.freeze);
+    } catch (const std::regex_error&) {
+      return invalid("freeze is '", abbreviated(plan.options.freeze), "', which is no regular expression");
+    }
+  }
+  std::unordered_map<std::string, Uses> uses;
+  for (const TensorData& data : plan.file.graph.initializers) uses[data.name];
+  for (size_t i = 0; i < plan.file.graph.nodes.size(); ++i)
+    if (plan.needed[i]) note_uses(plan.file.graph.nodes[i], uses);
+  for (const ValueData& output : plan.file.graph.outputs)
+    if (const auto found = uses.find(output.name); found != uses.end()) found->second.other = found->second.weight = true;
+  for (const TensorData& data : plan.file.graph.initializers) {
+    const Uses& use = uses[data.name];
+    if (use.weight || use.number || use.other)
+      plan.weights[data.name] = weight_of(data, use, freeze ? &*freeze : nullptr);
+  }
+  return {};
+}
+
+// Ops behind a last dense layer that turn its result into an answer.
+bool is_answer(const NodeData& node) {
+  static const std::set<std::string_view> ops = {"Softmax", "LogSoftmax", "Sigmoid",   "Identity", "Cast", "Reshape",
+                                                 "Flatten", "Squeeze",    "Unsqueeze", "ArgMax",   "Tanh", "Relu"};
+  return node.domain.empty() && ops.count(node.op) != 0 && !node.inputs.empty();
+}
+
+std::optional<Head> find_head(const OnnxFile& file) {
+  if (file.graph.outputs.empty()) return std::nullopt;
+  std::unordered_map<std::string, const NodeData*> origin;
+  std::unordered_map<std::string, const TensorData*> weights;
+  for (const NodeData& node : file.graph.nodes)
+    for (const std::string& name : node.outputs) origin[name] = &node;
+  for (const TensorData& data : file.graph.initializers) weights[data.name] = &data;
+  const auto node_of = [&](const std::string& name) -> const NodeData* {
+    const auto found = origin.find(name);
+    return found == origin.end() ? nullptr : found->second;
+  };
+  std::string at = file.graph.outputs[0].name;
+  const NodeData* node = node_of(at);
+  while (node && is_answer(*node)) at = node->inputs[0], node = node_of(at);
+  if (!node || node->inputs.size() < 2) return std::nullopt;
+  Head head{node->inputs[0], at, 0};
+  const auto units = [&](const NodeData& product) -> int64_t {
+    const auto weight = weights.find(product.inputs[1]);
+    if (weight == weights.end() || weight->second->dims.size() != 2) return 0;
+    const AttrData* turned = product.attr("transB");
+    return weight->second->dims[turned && !turned->integers.empty() && turned->integers[0] != 0 ? 0 : 1];
+  };
+  if (node->op == "Add") {
+    for (const std::string& input : node->inputs) {
+      const NodeData* product = node_of(input);
+      if (!product || product->op != "MatMul" || product->inputs.size() < 2) continue;
+      head.input = product->inputs[0];
+      head.units = units(*product);
+      return head;
+    }
+    return std::nullopt;
+  }
+  if (node->op != "Gemm" && node->op != "MatMul") return std::nullopt;
+  head.units = units(*node);
+  return head;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
+  auto plan = std::make_shared<Plan>();
+  plan->file = std::move(file);
+  plan->options = std::move(options);
+  const std::string where = cat("ONNX file '", plan->file.path, "': ");
+  plan->needed = needed_nodes(plan->file.graph);
+  for (const ValueData& output : plan->file.graph.outputs)
+    if (output.name.empty()) return invalid(where, "an output has no name");
+  Unknown unknown(plan->file);
+  unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
+  TENON_TRY(unknown.status());
+  TENON_TRY(plan_weights(*plan));
+  plan->head = find_head(plan->file);
+  if (plan->options.replace_head > 0 && !plan->head)
+    return invalid(where, "replace_head: no dense layer stands before the output '",
+                   plan->file.graph.outputs.empty() ? "" : abbreviated(plan->file.graph.outputs[0].name), "'");
+  if (plan->options.replace_head > INT32_MAX || plan->options.replace_head < 0)
+    return invalid(where, "replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
+  for (const auto& [name, value] : plan->options.values) {
+    const auto& inputs = plan->file.graph.inputs;
+    if (std::none_of(inputs.begin(), inputs.end(), [&name = name](const ValueData& v) { return v.name == name; }))
+      return invalid(where, "there is no input '", abbreviated(name), "' to give values to");
+  }
+  return plan;
+}
+
+}  // namespace tenon::onnx

@@ -1,0 +1,95 @@
+// What is sorted, or the largest.
+#include <algorithm>
+#include <map>
+
+#include "import/onnx/rules.h"
+
+namespace tenon::onnx {
+namespace order_ops {
+namespace {
+
+// Equal numbers stand in the order in which they came.
+void top_k_rule(Call& c) {
+  const Tensor x = c.in(0);
+  const int64_t axis = c.axis(c.integer("axis", -1), x.rank()), size = x.dim(static_cast<int>(axis));
+  const int64_t k = c.opset < 10 ? c.integer("k", 1) : static_cast<int64_t>(c.known_real(1));
+  if (k < 0 || k > size) fail("the first ", k, " of ", size);
+  const bool half = x.dtype() == DType::kBF16 || x.dtype() == DType::kF16;
+  const Sorted found = sort(axis_to_end(half ? cast(x, DType::kF32) : x, axis), k, c.flag("largest", true));
+  c.give(cast(axis_from_end(found.values, axis), x.dtype()));
+  c.give(cast(axis_from_end(found.indices, axis), DType::kI64), Element::kI64);
+}
+
+template <ReduceKind K>
+void arg_extreme(Call& c) {
+  const Tensor x = c.in(0);
+  const int64_t axis = c.axis(c.integer("axis", 0), x.rank()), size = x.dim(static_cast<int>(axis));
+  Tensor y;
+  if (c.flag("select_last_index")) {
+    y = argmax(reverse(x, {axis}), axis, K);
+    y = scalar_like(y, static_cast<double>(size - 1)) - y;
+  } else {
+    y = argmax(x, axis, K);
+  }
+  if (c.flag("keepdims", true)) y = expand_dims(y, axis);
+  c.give(cast(y, DType::kI64), Element::kI64);
+}
+
+// 1 at the first of the largest, 0 elsewhere.
+void hardmax(Call& c) {
+  Tensor x = c.in(0);
+  const Shape shape = x.shape();
+  int64_t axis = c.axis(c.integer("axis", c.opset < 13 ? 1 : -1), x.rank());
+  if (c.opset < 13) {
+    int64_t rows = 1;
+    for (int a = 0; a < axis; ++a) rows *= shape[a];
+    x = reshape(x, {rows, rows == 0 ? 0 : x.elements() / rows});
+    axis = 1;
+  }
+  const Tensor first = argmax(x, axis);
+  c.give(reshape(axis_from_end(one_hot(first, x.dim(static_cast<int>(axis)), x.dtype()), axis), shape));
+}
+
+// How many there are is a shape, so the numbers have to be known.
+void unique(Call& c) {
+  const Array x = c.known(0);
+  if (c.has_attr("axis") && x.shape().rank() != 1) c.refuse("unique parts along an axis");
+  const std::vector<double> values = x.to<double>();
+  std::map<double, std::pair<int64_t, int64_t>> found;  // the first place, the count
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto [at, added] = found.try_emplace(values[i], static_cast<int64_t>(i), 0);
+    ++at->second.second;
+  }
+  std::vector<std::pair<double, std::pair<int64_t, int64_t>>> list(found.begin(), found.end());
+  if (!c.flag("sorted", true))
+    std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+  Ints first, count, inverse;
+  std::map<double, int64_t> place;
+  for (const auto& [value, facts] : list) {
+    place[value] = static_cast<int64_t>(first.size());
+    first.push_back(facts.first);
+    count.push_back(facts.second);
+  }
+  for (const double v : values) inverse.push_back(place[v]);
+  const auto ints = [&](const Ints& v) { return c.ints_constant(v, Shape({static_cast<int64_t>(v.size())})); };
+  const Tensor flat = reshape(c.in(0), {x.elements()});
+  c.give(gather(flat, ints(first), 0));
+  c.give(ints(first), Element::kI64);
+  c.give(ints(inverse), Element::kI64);
+  c.give(ints(count), Element::kI64);
+}
+
+constexpr Rule kRules[] = {
+    {"ArgMax", arg_extreme<ReduceKind::kMax>},
+    {"ArgMin", arg_extreme<ReduceKind::kMin>},
+    {"Hardmax", hardmax},
+    {"TopK", top_k_rule},
+    {"Unique", unique},
+};
+
+}  // namespace
+}  // namespace order_ops
+
+Rules order_rules() { return order_ops::kRules; }
+
+}  // namespace tenon::onnx

@@ -1,0 +1,106 @@
+// A model that another program wrote as an ONNX file, as a function of tensors: traced, trained, saved and exported like model code.
+//
+//   OnnxModel model = import_onnx("resnet50.onnx").take();
+//   Strategy strategy("cpu");
+//   Function predict = strategy.function(model);                       // features and results by the file's names
+//   Results r = predict({{"input", images}});
+//
+//   OnnxModel tuned = import_onnx("resnet50.onnx", {.freeze = "layer[1-4]", .replace_head = 5}).take();
+//   Function train = strategy.function([&](const Features& in) {
+//     Tensor loss = sparse_categorical_crossentropy(in["label"], softmax(tuned.logits(in)));
+//     minimize(Adam(), loss);
+//     return Outputs{{"loss", loss}};
+//   }, {.mode = Mode::kTrain});
+//
+// Floating initializers are variables, by the file's names, that begin with the file's values; kernels of convolutions lie in them as
+// Tenon's do, [h,w,in,out]. Where a function trains, batch norm has the moments of its batch and dropout draws.
+// Integers of 8 and 16 bits are i32 in features and results, unsigned ones of 32 and 64 bits i64, but u8, which is u8.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tenon/array.h"
+#include "tenon/features.h"
+#include "tenon/ops.h"
+#include "tenon/outputs.h"
+#include "tenon/status.h"
+#include "tenon/strategy.h"
+
+namespace tenon {
+
+struct OnnxOptions {
+  // Sizes of dimensions that the file leaves open, by their names: {{"sequence", 128}}.
+  std::map<std::string, int64_t> dims = {};
+  // Inputs that are numbers known at once, by name: they are constants, and no features. Shapes have to be.
+  Arrays values = {};
+  std::string scope = {};    // variables are SCOPE/NAME
+  std::string freeze = {};   // a regular expression: variables in whose name it is found are not trained
+  int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
+  MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
+};
+
+// An input or output.
+struct OnnxValue {
+  std::string name;
+  DType dtype = DType::kNone;          // kNone: the file does not say
+  std::vector<int64_t> dims;           // -1: any
+  std::vector<std::string> dim_names;  // of those that are any; "" where the file gives none
+  bool has_shape = false;              // else the file says nothing of its dimensions
+};
+
+struct OnnxVariable {
+  std::string name;
+  Type type;  // as it lies in the store
+  bool trainable = true;
+};
+
+// Copies are handles to the same. Used by one thread at a time.
+class OnnxModel {
+ public:
+  const std::string& path() const;
+  int64_t ir_version() const;
+  const std::string& producer() const;
+  const std::map<std::string, int64_t>& opsets() const;  // by domain; "": ONNX's own
+  std::vector<std::pair<std::string, int64_t>> ops() const;  // how often each is there, in the order of names
+
+  const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
+  const std::vector<OnnxValue>& outputs() const;
+  const std::vector<OnnxVariable>& variables() const;
+  // Of an example, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are not all known;
+  // OnnxOptions::dims gives them.
+  std::vector<FeatureSpec> features() const;
+
+  // Builds it in the graph of the features; others than its inputs are passed over. Throws Error that names the node.
+  Outputs operator()(const Features& features) const;
+  // The result of its last dense layer: the first output without the softmax or sigmoid behind it. With replace_head the new one's.
+  Tensor logits(const Features& features) const;
+
+  // The input whose numbers the last call needed and had not, "" if none: to be given in OnnxOptions::values.
+  const std::string& wanted() const;
+  // The same model with these options.
+  Result<OnnxModel> with(OnnxOptions options) const;
+  const OnnxOptions& options() const;
+
+  struct Impl;  // of the library's own use
+  explicit OnnxModel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+ private:
+  std::shared_ptr<const Impl> impl_;
+};
+
+// Reads and checks the file. What there is no rule for is one error that lists all such nodes.
+Result<OnnxModel> import_onnx(const std::string& path, OnnxOptions options = {});
+
+// A tensor in a file of its own, as input_0.pb of ONNX's test cases, and its name there.
+struct OnnxTensor {
+  std::string name;
+  Array value;
+};
+Result<OnnxTensor> read_onnx_tensor(const std::string& path);
+
+}  // namespace tenon
