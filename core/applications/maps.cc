@@ -43,7 +43,7 @@ Map image(const Options& options, const InputRule& rule) {
   }
   if (dims[2] < 1 || dims[2] > (1 << 20)) fail("applications: input_shape has ", dims[2], " channels, expected 1 or more");
   if (options.classes < 1) fail("applications: classes is ", options.classes, ", expected 1 or more");
-  return {Input(Shape(dims)), dims[0], dims[1], dims[2]};
+  return {Input({dims[0], dims[1], dims[2]}), dims[0], dims[1], dims[2]};
 }
 
 Map conv(const Map& x, const ConvLayerOptions& options) {

@@ -66,10 +66,11 @@ def random_weight(draw, name, shape):
     return draw.normal(0, 0.1, shape)
 
 
-def name_here(path):
-    """Keras's LayerScale names its variable by nothing: variable, variable_1, .. as it is built."""
-    layer, last = path.rsplit("/", 1)
-    return f"{layer}/gamma" if layer.endswith("_layer_scale") and last.startswith("variable") else path
+def name_here(layer, path):
+    """LAYER/VARIABLE, without scopes before it. Keras's LayerScale names its variable by nothing: variable, variable_1, .."""
+    if layer.endswith("_layer_scale"):
+        return f"{layer}/gamma"
+    return path[path.rfind(f"{layer}/"):]
 
 
 def answer(tool, name, directory, images, tensors, options):
@@ -89,14 +90,15 @@ def keras_answer(name, options, images, draw):
     size = options.pop("size")
     model = getattr(keras.applications, name)(weights=None, input_shape=(size, size, 3), **options)
     tensors = {}
-    for variable in model.weights:
-        if variable.path.endswith("/count"):
-            value = np.asarray(3, np.int32)
-        else:
-            value = random_weight(draw, variable.path, variable.shape).astype(np.float32)
-        variable.assign(value)
-        tensors[name_here(variable.path)] = value
     for layer in model.layers:
+        for variable in layer.weights:
+            name = name_here(layer.name, variable.path)
+            if name.endswith("/count"):
+                value = np.asarray(3, np.int32)
+            else:
+                value = random_weight(draw, name, variable.shape).astype(np.float32)
+            variable.assign(value)
+            tensors[name] = value
         if isinstance(layer, keras.layers.Normalization) and layer.input_mean is None:
             layer.finalize_state()
     return tensors, np.asarray(model.predict_on_batch(images))
