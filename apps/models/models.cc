@@ -1,6 +1,7 @@
 // The table of models and the table of benchmark cases.
 #include "models/models.h"
 #include "models/transformer_layers.h"
+#include "tenon/applications.h"
 
 namespace tenon::models {
 namespace {
@@ -364,18 +365,26 @@ auto* find(const Table& table, std::string_view name) {
   return static_cast<decltype(&table[0])>(nullptr);
 }
 
+template <class Table>
+auto* find_in(const Table& own, const Table& catalogue, std::string_view name) {
+  if (auto* found = find(own, name)) return found;
+  for (const applications::Application& a : applications::all())
+    if (name == a.name) name = a.id;
+  return find(catalogue, name);
+}
+
 }  // namespace
 
 std::span<const ModelInfo> all_models() {
   static const auto* models = new std::vector<ModelInfo>(make_models());
   return *models;
 }
-const ModelInfo* find_model(std::string_view name) { return find(all_models(), name); }
+const ModelInfo* find_model(std::string_view name) { return find_in(all_models(), catalogue(), name); }
 
 std::span<const BenchCase> bench_cases() {
   static const auto* cases = new std::vector<BenchCase>(make_cases());
   return *cases;
 }
-const BenchCase* find_bench_case(std::string_view name) { return find(bench_cases(), name); }
+const BenchCase* find_bench_case(std::string_view name) { return find_in(bench_cases(), catalogue_cases(), name); }
 
 }  // namespace tenon::models

@@ -1,6 +1,7 @@
 // The models that the runner can train, one file each. No model names a device.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -30,9 +31,9 @@ struct ExampleInfo {
 
 struct ModelInfo {
   const char* name;
-  const char* description;
+  std::string description;
   ModelFn model;
-  ExampleInfo (*example)(const Params& params);  // of the model with these parameters
+  std::function<ExampleInfo(const Params& params)> example;  // of the model with these parameters
   // Defaults of what every model has.
   const char* optimizer;
   double learning_rate;
@@ -43,11 +44,14 @@ struct ModelInfo {
   Augmentation augmentation;
   std::vector<ModelFlag> flags;
   Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
+  const char* family = "";                          // of the catalogue
 };
 
-// Those that are trained on data, for `tenon train`.
+// Those that are trained on data, for `tenon train`: the project's own, and those of tenon/applications.h.
 std::span<const ModelInfo> all_models();
-const ModelInfo* find_model(std::string_view name);  // nullptr when there is none
+std::span<const ModelInfo> catalogue();
+// Of either; nullptr when there is none. The catalogue's by Keras's name, too.
+const ModelInfo* find_model(std::string_view name);
 
 // What a case feeds: random numbers of this shape an example.
 struct BenchFeature {
@@ -60,7 +64,7 @@ struct BenchFeature {
 // The definitions are those that the peers' numbers were measured with.
 struct BenchCase {
   const char* name;
-  const char* description;
+  std::string description;
   ModelFn model;
   Params params;
   std::vector<BenchFeature> features;
@@ -69,6 +73,9 @@ struct BenchCase {
   Mode mode = Mode::kTrain;
 };
 std::span<const BenchCase> bench_cases();
+// A training step of each model of the catalogue, on 32 of its own images.
+std::span<const BenchCase> catalogue_cases();
+// Of either.
 const BenchCase* find_bench_case(std::string_view name);
 
 // Names of the optimizers that params["optimizer"] may ask for.

@@ -113,7 +113,7 @@ class Prediction {
                                 path.c_str())};
     if (!named && !images.empty() && flags.text("model_dir").empty() && flags.text("checkpoint").empty())
       throw UsageError{format("no model '%s'; expected %s, or --model_dir DIR before files to predict",
-                              words[0].c_str(), listed(model_names()).c_str())};
+                              words[0].c_str(), listed_models().c_str())};
     return images;
   }
   std::string name_of(int64_t classid) const {

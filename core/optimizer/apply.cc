@@ -1,5 +1,6 @@
 // What is done around the update of each variable: gradients become those that it takes, and what it gave is kept or not.
 #include <algorithm>
+#include <map>
 
 #include "base/named_throw.h"
 #include "base/text.h"
@@ -148,6 +149,17 @@ class Applier {
     return product(scale_, clip_scale(scaled(global_norm(gradients_of(all))), options_.global_clipnorm));
   }
 
+  // The learning rate of a variable.
+  Tensor rate_of(const std::string& name) {
+    for (const auto& [pattern, multiplier] : options_.learning_rate_multipliers) {
+      if (!any_found({pattern}, name, cat(optimizer_.name, ": learning_rate_multipliers"))) continue;
+      Tensor& rate = multiplied_[multiplier];
+      if (!rate) rate = mul(lr_, scalar_like(lr_, multiplier));
+      return rate;
+    }
+    return lr_;
+  }
+
   void update(const Trained& t, Tensor scale) {
     Update::Inside in{.graph = graph_,
                       .names = names_,
@@ -155,7 +167,7 @@ class Applier {
                       .name = name_of(t),
                       .value = t.value,
                       .gradient = t.gradient,
-                      .rate = lr_,
+                      .rate = rate_of(name_of(t)),
                       .step = updates_,
                       .scale = scale,
                       .gate = gate_};
@@ -195,7 +207,7 @@ class Applier {
     in.decays =
         !any_found(options_.exclude_from_weight_decay, in.name, cat(optimizer_.name, ": exclude_from_weight_decay"));
     if (!in.decays || options_.weight_decay <= 0) return;
-    const Tensor p = in.value, rate = cast(mul(lr_, scalar_like(lr_, options_.weight_decay)), p.dtype());
+    const Tensor p = in.value, rate = cast(mul(in.rate, scalar_like(in.rate, options_.weight_decay)), p.dtype());
     in.value = gated(gate_, sub(p, mul(p, rate)), p);
   }
 
@@ -210,6 +222,7 @@ class Applier {
   const OptimizerOptions& options_;
   OptimizerNames names_;
   Tensor calls_, updates_, lr_;
+  std::map<double, Tensor> multiplied_;  // the learning rate times that
   Tensor scale_, finite_, gate_;  // absent: 1, true, true
 };
 

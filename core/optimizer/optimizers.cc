@@ -34,6 +34,7 @@ OptimizerOptions common(const Options& o) {
           .clipnorm = o.clipnorm,
           .global_clipnorm = o.global_clipnorm,
           .clipvalue = o.clipvalue,
+          .learning_rate_multipliers = o.learning_rate_multipliers,
           .use_ema = o.use_ema,
           .ema_momentum = o.ema_momentum,
           .ema_overwrite_frequency = o.ema_overwrite_frequency,
@@ -49,6 +50,10 @@ void check(const std::string& name, const OptimizerOptions& o) {
   if ((o.clipnorm > 0) + (o.global_clipnorm > 0) + (o.clipvalue > 0) > 1)
     fail(name, ": at most one of clipnorm, global_clipnorm and clipvalue may be set");
   any_found(o.exclude_from_weight_decay, "", cat(name, ": exclude_from_weight_decay"));
+  for (const auto& [pattern, multiplier] : o.learning_rate_multipliers) {
+    any_found({pattern}, "", cat(name, ": learning_rate_multipliers"));
+    expect_not_negative(name, cat("learning_rate_multipliers: that of '", pattern, "'"), multiplier);
+  }
   expect_range(name, "ema_momentum", o.ema_momentum, 0, 1);
   expect_not_negative(name, "ema_overwrite_frequency", o.ema_overwrite_frequency);
   if (o.ema_overwrite_frequency > 0 && !o.use_ema) fail(name, ": ema_overwrite_frequency is set, and use_ema is not");

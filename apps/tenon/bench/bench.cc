@@ -19,6 +19,7 @@
 #include "bench/bench_serve.h"
 #include "bench/machine_limits.h"
 #include "command.h"
+#include "model/model_flags.h"
 #include "models/models.h"
 #include "process.h"
 #include "profile.h"
@@ -43,6 +44,8 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
                 1e9);
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
+  flags.integer("batch_size", 0, "examples in a step; 0: the case's", 0, 1 << 24);
+  flags.text("mode", "train", "of a step, unless the case is one of prediction", {"train", "predict"});
   flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
   flags.text("dtype_policy", "float32", "what layers compute in", {"float32", "mixed_bfloat16", "bfloat16"});
   flags.boolean("profile", false, "print where the time goes, beside the limits of this machine");
@@ -89,8 +92,8 @@ std::vector<MemoryFeature> random_batch(const models::BenchCase& c, uint64_t see
 
 std::string list_of_cases() {
   std::string out = "Cases:\n";
-  for (const models::BenchCase& c : models::bench_cases()) out += format("  %-20s %s\n", c.name, c.description);
-  return out;
+  for (const models::BenchCase& c : models::bench_cases()) out += format("  %-20s %s\n", c.name, c.description.c_str());
+  return out + list_of_applications();
 }
 
 // What hangs on the clock, the first process decides for all.
@@ -100,7 +103,7 @@ int64_t as_first_has(int64_t value) {
 
 class Bench {
  public:
-  Bench(const models::BenchCase& c, const Flags& flags) : case_(c), flags_(flags) {}
+  Bench(models::BenchCase c, const Flags& flags) : case_(std::move(c)), flags_(flags) {}
 
   int run() {
     RunConfig config;
@@ -190,7 +193,7 @@ class Bench {
 
   bool trains() const { return case_.mode == Mode::kTrain; }
 
-  const models::BenchCase& case_;
+  const models::BenchCase case_;
   const Flags& flags_;
   double first_step_ = 0;
   int64_t steps_ = 1;
@@ -198,6 +201,17 @@ class Bench {
   std::vector<double> ms_;
   double backward_share_ = 0, flops_per_byte_ = 0;  // of a profile, for preflight --cluster; 0: unknown
 };
+
+// What is named, of the size and mode that flags ask for.
+models::BenchCase case_of(const std::vector<std::string>& words, const Flags& flags) {
+  std::vector<std::string> names;
+  for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
+  const models::BenchCase* found = words.size() == 1 ? models::find_bench_case(words[0]) : nullptr;
+  models::BenchCase out = found ? *found : *models::find_bench_case(only_word(words, "case", names));
+  if (flags.integer("batch_size") > 0) out.batch_size = flags.integer("batch_size");
+  if (flags.given("mode")) out.mode = flags.text("mode") == "train" ? Mode::kTrain : Mode::kPredict;
+  return out;
+}
 
 int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 2,
@@ -216,9 +230,7 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
     return run_bench_fit(only_word({words.begin() + 1, words.end()}, "case", bench_fit_names()), flags);
   if (words[0] == "decode")
     return run_bench_decode(only_word({words.begin() + 1, words.end()}, "param_set", bench_decode_names()), flags);
-  std::vector<std::string> names;
-  for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
-  return Bench(*models::find_bench_case(only_word({words.begin() + 1, words.end()}, "case", names)), flags).run();
+  return Bench(case_of({words.begin() + 1, words.end()}, flags), flags).run();
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "model/model_flags.h"
 
 #include <algorithm>
+#include <cstring>
+#include <utility>
 
 #include "data/model_data.h"
 #include "model/model_record.h"
@@ -54,8 +56,16 @@ InputPipelineConfig input_pipelines(const std::string& name) {
 
 std::vector<std::string> model_names() {
   std::vector<std::string> out;
-  for (const models::ModelInfo& m : models::all_models()) out.push_back(m.name);
+  for (const auto& models : {models::all_models(), models::catalogue()})
+    for (const models::ModelInfo& m : models) out.push_back(m.name);
   return out;
+}
+
+std::string listed_models() {
+  std::vector<std::string> out;
+  for (const models::ModelInfo& m : models::all_models()) out.push_back(m.name);
+  out.push_back("or an application, which `tenon train --help` lists");
+  return listed(out);
 }
 
 bool has_own_epsilon(const models::ModelInfo& m) {
@@ -70,8 +80,19 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
 
 std::string list_of_models() {
   std::string out = "Models, each with flags of its own, which --help lists behind its name:\n";
-  for (const models::ModelInfo& m : models::all_models()) out += format("  %-12s %s\n", m.name, m.description);
-  return out;
+  for (const models::ModelInfo& m : models::all_models()) out += format("  %-12s %s\n", m.name, m.description.c_str());
+  return out + list_of_applications();
+}
+
+std::string list_of_applications() {
+  std::string out = "Applications, networks for images whose layers and weights have Keras's names:\n", line;
+  const char* family = "";
+  for (const models::ModelInfo& m : models::catalogue()) {
+    if (line.size() + std::strlen(m.name) > 110 || std::strcmp(family, m.family) != 0) out += std::exchange(line, "");
+    line += line.empty() ? format("%s  %s", out.ends_with("\n") ? "" : "\n", m.name) : std::string(" ") + m.name;
+    family = m.family;
+  }
+  return out + line + "\n";
 }
 
 void add_dtype_flag(Flags& flags) {

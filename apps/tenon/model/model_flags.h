@@ -11,6 +11,8 @@
 namespace tenon::runner {
 
 std::vector<std::string> model_names();
+// For messages: all but the catalogue's, which are many.
+std::string listed_models();
 
 // The flags of the model that `words` name (none: the first model's are left out), with its defaults.
 void add_model_flags(Flags& flags, const std::vector<std::string>& words);
@@ -31,8 +33,9 @@ void add_eval_flags(Flags& flags);  // of what evaluates
 void add_run_flags(Flags& flags);
 void add_trained_flags(Flags& flags);  // --model_dir and --checkpoint, of what uses a model that was trained
 void add_device_flags(Flags& flags);  // part of them
-// "Models:" and a line for each; for --help.
+// "Models:" and a line for each, "Applications:" and a line for each family; for --help.
 std::string list_of_models();
+std::string list_of_applications();  // part of them
 // The value of --per_host_input_for_training.
 InputPipelineConfig input_pipelines(const std::string& name);
 // Whether the model says an epsilon for its optimizer.

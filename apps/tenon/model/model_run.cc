@@ -24,7 +24,7 @@ namespace {
     if (made)
       throw UsageError{
           format("--%s: '%s' has checkpoints, and no model.json, which says of what model: expected one of %s", flag,
-                 place.c_str(), listed(model_names()).c_str())};
+                 place.c_str(), listed_models().c_str())};
     throw Error(Status(Code::kUnavailable,
                        format("--%s: %s '%s'%s; `tenon train MODEL --data_dir DIR --model_dir DIR` makes one", flag,
                               is_prefix ? "no model.json beside"
@@ -47,7 +47,11 @@ const models::ModelInfo* model_of(const Flags& flags, const std::vector<std::str
       !flags.get_or("checkpoint", std::string()).empty() || !flags.get_or("model_dir", std::string()).empty();
   const bool reads = contradiction == Contradiction::kRefuse && flags.has("model_dir");
   if (words.empty() && reads && (named || !flags.has("data_dir"))) no_model(flags);
-  return models::find_model(only_word(words, "model", model_names()));
+  if (words.size() != 1) throw UsageError{format("expected one model (%s), found %zu", listed_models().c_str(), words.size())};
+  if (const models::ModelInfo* found = models::find_model(words[0])) return found;
+  const std::string near = nearest_word(words[0], model_names());
+  throw UsageError{format("no model '%s'; %s", words[0].c_str(),
+                          near.empty() ? ("expected " + listed_models()).c_str() : ("did you mean '" + near + "'?").c_str())};
 }
 
 // The record of the directory that flags name, or of the checkpoint's.

@@ -34,6 +34,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
       "warm_start_from", "",
       "begin with the values that this checkpoint has: a prefix, a directory, a .safetensors file; one in model_dir "
       "wins");
+  flags.alias("weights", "warm_start_from");
   flags.text("vars_to_warm_start", ".*",
              "with --warm_start_from: of weights whose names begin with a match of this "
              "regular expression");

@@ -21,6 +21,7 @@
 
 #include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,14 @@ class LoadedTensors;
 class ObjectNames;
 class Symbol;
 
+// How a layer is called, as Keras's arguments of a call.
+struct CallOptions {
+  // false: as where nothing is trained, even while the function trains: batch normalization uses its moving averages and keeps
+  // them, dropout drops nothing, in all layers that it calls; weights are trained all the same. None: as the function says, and so
+  // does true, which a function that does not train cannot do.
+  std::optional<bool> training = {};
+};
+
 class Layer {
  public:
   // `name`: what it is to be called; empty: by its class.
@@ -46,8 +55,10 @@ class Layer {
   Tensor operator()(Tensor x);
   // Takes several tensors, as attention and merging layers do. Both throw Error where the layer gives several.
   Tensor operator()(const Tensors& xs);
+  Tensor operator()(Tensor x, const CallOptions& options);
+  Tensor operator()(const Tensors& xs, const CallOptions& options);
   // All that it gives.
-  Tensors all(const Tensors& xs);
+  Tensors all(const Tensors& xs, const CallOptions& options = {});
   // A model keeps the layers that it is put together of by value, for which it has to know their class.
   template <std::same_as<Symbol> S>
   S operator()(const S& x) const {
@@ -98,7 +109,7 @@ class Layer {
  private:
   friend class Model;
   struct Inside;
-  Tensors called(const Tensors& xs);
+  Tensors called(const Tensors& xs, const CallOptions& options);
   Graph& graph_of(const Tensors& xs) const;
   Tensors results_of(const Graph& graph, const Tensors& xs);
   std::string title() const;  // "layer 'dense'", for messages
@@ -119,6 +130,8 @@ class AnyLayer {
   Layer* operator->() const { return layer_.get(); }
   Symbol operator()(const Symbol& x) const;
   Symbol operator()(const std::vector<Symbol>& xs) const;
+  Symbol operator()(const Symbol& x, const CallOptions& options) const;
+  Symbol operator()(const std::vector<Symbol>& xs, const CallOptions& options) const;
 
  private:
   std::shared_ptr<Layer> layer_;

@@ -93,6 +93,9 @@ class LayerOf : public Layer {
   using Layer::operator();
   Symbol operator()(const Symbol& x) const { return AnyLayer(static_cast<const Self&>(*this))(x); }
   Symbol operator()(const std::vector<Symbol>& xs) const { return AnyLayer(static_cast<const Self&>(*this))(xs); }
+  Symbol operator()(const Symbol& x, const CallOptions& options) const {
+    return AnyLayer(static_cast<const Self&>(*this))(x, options);
+  }
 };
 
 // A function of one tensor, or of several, as a layer without weights.
@@ -145,6 +148,9 @@ class Model : public Layer {
   // As a part of another model. A class of one's own that derives from Model is called as AnyLayer(model)(x).
   Symbol operator()(const Symbol& x) const { return kept()(x); }
   Symbol operator()(const std::vector<Symbol>& xs) const { return kept()(xs); }
+  // base(x, {.training = false})
+  Symbol operator()(const Symbol& x, const CallOptions& options) const { return kept()(x, options); }
+  Symbol operator()(const std::vector<Symbol>& xs, const CallOptions& options) const { return kept()(xs, options); }
 
   // Its layers in Keras's order, each once, an Input() in front among those of a model that is put together of symbols.
   // Throws Error where call() is one's own.

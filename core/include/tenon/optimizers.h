@@ -22,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tenon/learning_rates.h"
@@ -39,6 +40,8 @@ namespace tenon {
 //   use_ema, ema_momentum        keeps an average of each variable, a = momentum a + (1 - momentum) w after each update;
 //                                the first update makes it w. It is the slot VARIABLE/ExponentialMovingAverage
 //   ema_overwrite_frequency      after so many updates the averages become the variables, again and again
+//   learning_rate_multipliers    regular expressions, and what the learning rate is times that for variables in whose names
+//                                one is found, the first of them: {{"^base/", 0.1}}. Weight decay goes with it
 //   loss_scale_factor            gradients are of the loss times this: what scale_loss() gives
 //   gradient_accumulation_steps  an update is made of the mean of so many calls' gradients. In the calls between, variables,
 //                                slots and averages stay as they are (Keras moves averages in each call); schedules count
@@ -47,6 +50,7 @@ namespace tenon {
   double weight_decay = WEIGHT_DECAY;                      \
   std::vector<std::string> exclude_from_weight_decay = {}; \
   double clipnorm = 0, global_clipnorm = 0, clipvalue = 0; \
+  std::vector<std::pair<std::string, double>> learning_rate_multipliers = {}; \
   bool use_ema = false;                                    \
   double ema_momentum = 0.99;                              \
   int ema_overwrite_frequency = 0;                         \

@@ -53,9 +53,11 @@ AnyLayer::AnyLayer(const Symbol& input) : layer_(std::make_shared<InputLayer>(in
   if (input.node().layer) fail("a symbol that a layer gives is no layer; expected a layer or Input()");
 }
 Symbol AnyLayer::operator()(const Symbol& x) const { return (*this)(std::vector<Symbol>{x}); }
-Symbol AnyLayer::operator()(const std::vector<Symbol>& xs) const {
+Symbol AnyLayer::operator()(const Symbol& x, const CallOptions& options) const { return (*this)(std::vector<Symbol>{x}, options); }
+Symbol AnyLayer::operator()(const std::vector<Symbol>& xs) const { return (*this)(xs, {}); }
+Symbol AnyLayer::operator()(const std::vector<Symbol>& xs, const CallOptions& options) const {
   if (xs.empty()) fail("a layer is called on no symbols");
-  return Symbol(std::make_shared<const Symbol::Node>(Symbol::Node{next_number(), *this, xs}));
+  return Symbol(std::make_shared<const Symbol::Node>(Symbol::Node{next_number(), *this, xs, {}, {}, {}, options}));
 }
 
 std::string Symbol::Node::example_text() const {
@@ -129,7 +131,7 @@ Tensors Model::call_all(const Tensors& xs) {
   for (const Symbol::Node* node : order_) {
     Tensors from;
     for (const Symbol& s : node->from) from.push_back(value_of(s));
-    values[node] = (*node->layer)->all(from);
+    values[node] = (*node->layer)->all(from, node->options);
   }
   Tensors out;
   for (const Symbol& s : outputs_) out.push_back(value_of(s));

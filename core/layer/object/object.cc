@@ -87,6 +87,24 @@ class Entered {
   ObjectCall call_;
 };
 
+// While a layer builds as CallOptions say: the mode that it asks the graph for.
+class InMode {
+ public:
+  InMode(Graph& graph, const CallOptions& options, const std::string& layer) : graph_(graph), mode_(graph.mode) {
+    if (!options.training) return;
+    if (*options.training && mode_ != Mode::kTrain)
+      fail(layer, ": it is called with training = true where nothing is trained");
+    if (!*options.training && mode_ == Mode::kTrain) graph.mode = Mode::kEval;
+  }
+  ~InMode() { graph_.mode = mode_; }
+  InMode(const InMode&) = delete;
+  InMode& operator=(const InMode&) = delete;
+
+ private:
+  Graph& graph_;
+  Mode mode_;
+};
+
 // One that names the layer that it comes from; those around it add nothing.
 struct ErrorOfLayer : Error {
   using Error::Error;
@@ -122,13 +140,15 @@ Tensor Layer::call(const Tensors& xs) {
 
 Tensors Layer::call_all(const Tensors& xs) { return {xs.size() == 1 ? call(xs[0]) : call(xs)}; }
 
-Tensor Layer::operator()(Tensor x) { return (*this)(Tensors{x}); }
-Tensor Layer::operator()(const Tensors& xs) {
-  const Tensors out = called(xs);
+Tensor Layer::operator()(Tensor x) { return (*this)(Tensors{x}, {}); }
+Tensor Layer::operator()(const Tensors& xs) { return (*this)(xs, {}); }
+Tensor Layer::operator()(Tensor x, const CallOptions& options) { return (*this)(Tensors{x}, options); }
+Tensor Layer::operator()(const Tensors& xs, const CallOptions& options) {
+  const Tensors out = called(xs, options);
   if (out.size() != 1) fail(title(), " gives ", out.size(), " tensors: all() has them");
   return out[0];
 }
-Tensors Layer::all(const Tensors& xs) { return called(xs); }
+Tensors Layer::all(const Tensors& xs, const CallOptions& options) { return called(xs, options); }
 
 // The name goes with the object wherever it is called; where it is called first is whose part it is.
 std::string Layer::scope_in(Graph& graph) const {
@@ -175,8 +195,9 @@ void Layer::tell_when_made(Graph& graph, const std::string& scope) const {
   });
 }
 
-Tensors Layer::called(const Tensors& xs) {
+Tensors Layer::called(const Tensors& xs, const CallOptions& options) {
   Graph& graph = graph_of(xs);
+  const InMode in_mode(graph, options, title());
   if (is_model()) note_examples(xs);
   const auto depth = static_cast<int>(graph.builders.size());
   if (depth >= kMostNested)

@@ -18,6 +18,7 @@ struct Symbol::Node {
   Type example = {};  // of an input; 0 where it has any size
   std::string name = {};
   std::vector<int> any_size = {};  // such axes of the example
+  CallOptions options = {};        // of the layer's call
   bool is_any(int axis) const { return std::find(any_size.begin(), any_size.end(), axis) != any_size.end(); }
   std::string example_text() const;  // "i32[?]"
 };

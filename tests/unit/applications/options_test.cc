@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include "tenon/applications.h"
+
+namespace tenon::applications {
+namespace {
+
+std::string error_of(const Application& application, const Options& options) {
+  try {
+    (void)application.build(options);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Applications, AreFoundByEitherName) {
+  EXPECT_EQ(all().size(), 42U);
+  for (const Application& a : all()) {
+    EXPECT_EQ(find(a.name), &a);
+    EXPECT_EQ(find(a.id), &a);
+  }
+  EXPECT_EQ(find("resnet50v2"), find("ResNet50V2"));
+  EXPECT_EQ(find("resnet51"), nullptr);
+  EXPECT_EQ(find(""), nullptr);
+}
+
+// Those that keras.applications has and tests/golden/models.csv lacks, and two that it does not have: the papers' and torchvision's.
+TEST(Applications, BeyondTheGoldenOnesHavePublishedParameters) {
+  const std::pair<const char*, int64_t> published[] = {
+      {"ResNet152V2", 60380648},      {"EfficientNetB2", 9177569},     {"EfficientNetB3", 12320535},
+      {"EfficientNetB4", 19466823},   {"EfficientNetB5", 30562527},    {"EfficientNetB6", 43265143},
+      {"EfficientNetB7", 66658687},   {"EfficientNetV2B1", 8212124},   {"EfficientNetV2B2", 10178374},
+      {"EfficientNetV2B3", 14467622}, {"EfficientNetV2S", 21612360},   {"EfficientNetV2M", 54431388},
+      {"EfficientNetV2L", 119027848}, {"DenseNet201", 20242984},       {"NASNetLarge", 88949818},
+      {"ConvNeXtSmall", 50223688},    {"ConvNeXtBase", 88591464},      {"ConvNeXtLarge", 197767336},
+      {"ConvNeXtXLarge", 350196968},  {"ViTB16", 86567656}};
+  for (const auto& [name, parameters] : published) EXPECT_EQ(find(name)->build({}).count_params(), parameters) << name;
+}
+
+TEST(Applications, RefuseWhatTheyDoNotHave) {
+  const Application& resnet = *find("ResNet50");
+  EXPECT_EQ(error_of(resnet, {.alpha = 0.5}), "applications: resnet50 has no option alpha");
+  EXPECT_EQ(error_of(resnet, {.num_layers = 3}), "applications: resnet50 has no option num_layers");
+  EXPECT_EQ(error_of(resnet, {.include_top = false, .pooling = "mean"}),
+            "applications: pooling is 'mean', expected avg, max or nothing");
+  EXPECT_EQ(error_of(resnet, {.input_shape = {31, 32, 3}}), "applications: the height of input_shape is 31, expected 32 or more");
+  EXPECT_EQ(error_of(resnet, {.input_shape = {32, 32}}),
+            "applications: input_shape has 2 sizes, expected height, width and channels");
+  EXPECT_EQ(error_of(resnet, {.input_shape = {32, kAnySize, 3}}),
+            "applications: the width of input_shape is any size, which this model does not take with its classifier");
+  EXPECT_EQ(error_of(resnet, {.classes = 0}), "applications: classes is 0, expected 1 or more");
+  EXPECT_EQ(error_of(*find("MobileNet"), {.alpha = 0}), "applications: alpha is 0, expected more than 0");
+  EXPECT_EQ(error_of(*find("InceptionV3"), {.input_shape = {74, 75, 3}}),
+            "applications: the height of input_shape is 74, expected 75 or more");
+  EXPECT_EQ(error_of(*find("NASNetMobile"), {.include_top = false, .input_shape = {kAnySize, 64, 3}}),
+            "applications: the height of input_shape is any size, which this model does not take");
+  EXPECT_EQ(error_of(*find("ViTB16"), {.input_shape = {40, 48, 3}}),
+            "applications: ViTB16's images are 40 x 48, expected multiples of 16");
+  EXPECT_EQ(error_of(*find("AmoebaNetD"), {.num_filters = 20}), "applications: num_filters is 20, expected a multiple of 16");
+  EXPECT_NE(error_of(resnet, {.weights = "nothing.safetensors"}).find("nothing.safetensors"), std::string::npos);
+}
+
+// Six normal cells of 64 filters: a reduction doubles them after a third and two thirds, and a cell gives three sums and its input.
+TEST(Applications, AmoebaNetGrowsAsItIsTold) {
+  Model model = AmoebaNetD({.include_top = false, .input_shape = {64, 64, 3}, .pooling = "avg", .num_layers = 6, .num_filters = 64});
+  Strategy strategy("cpu");
+  model.compile({.strategy = strategy});
+  const Array answer = model.predict(Array(std::vector<float>(64 * 64 * 3, 0.5F), {1, 64, 64, 3}))[0];
+  EXPECT_EQ(answer.shape(), Shape({1, 4 * 256}));
+  int cells = 0;
+  for (const AnyLayer& layer : model.layers()) cells += layer->name().ends_with("/cell_output");
+  EXPECT_EQ(cells, 6 + 2 + 2);
+}
+
+TEST(Applications, TakeImagesOfAnySizeWithoutAClassifier) {
+  Model model = MobileNetV2({.include_top = false, .pooling = "avg", .alpha = 0.35});
+  Strategy strategy("cpu");
+  model.compile({.strategy = strategy});
+  for (const int64_t size : {32, 48})
+    EXPECT_EQ(model.predict(Array(std::vector<float>(static_cast<size_t>(size * size * 3), 0.5F), {1, size, size, 3}))[0].shape(),
+              Shape({1, 1280}));
+}
+
+// By hand: 255 and 0 of red, green and blue.
+TEST(Applications, PreprocessPixelsAsKerasDoes) {
+  const auto prepared = [](Preprocess kind) {
+    Strategy strategy("cpu");
+    Function f = strategy.function([&](const Features& in) { return Outputs{{"y", preprocess_input(in["x"], kind)}}; });
+    return f(Arrays{{"x", Array(std::vector<float>{255, 0, 51}, {1, 3})}})["y"].to<float>();
+  };
+  const auto expect = [&](Preprocess kind, const std::vector<float>& values) {
+    const std::vector<float> found = prepared(kind);
+    for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(found[i], values[i], 1e-4);
+  };
+  expect(Preprocess::kNone, {255, 0, 51});
+  expect(Preprocess::kTf, {1, -1, -0.6F});
+  expect(Preprocess::kTorch, {(1 - 0.485F) / 0.229F, -0.456F / 0.224F, (0.2F - 0.406F) / 0.225F});
+  expect(Preprocess::kCaffe, {51 - 103.939F, -116.779F, 255 - 123.68F});
+}
+
+}  // namespace
+}  // namespace tenon::applications
