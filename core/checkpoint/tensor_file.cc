@@ -4,8 +4,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/process/job.h"
 #include "base/names/slot_names.h"
+#include "base/process/job.h"
 #include "base/room.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
@@ -97,7 +97,8 @@ Status TensorFile::apply(const WeightRules& rules) {
   std::map<std::string, Type, std::less<>> renamed;
   for (const auto& [name, taken] : taken_) renamed.emplace(name, taken.type);
   for (auto layer = by_position_.begin(); layer != by_position_.end();)  // layers that no rule names
-    layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer) : by_position_.erase(layer);
+    layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer)
+                                                                                   : by_position_.erase(layer);
   types_there_ = std::exchange(tensors_, std::move(renamed));
   ruled_ = true;
   return {};
@@ -128,7 +129,8 @@ Status TensorFile::read_raw(std::string_view name, std::span<std::byte> out) con
   TENON_TRY(room_for(out.size(), cat("'", abbreviated(name), "' of '", path_, "'")));
   std::vector<std::byte> bytes(out.size());
   TENON_TRY(read(bytes));
-  turn_axes(bytes, types_there_.find(there)->second.shape, taken->second.axes, dtype_bytes(taken->second.type.dtype), out);
+  turn_axes(bytes, types_there_.find(there)->second.shape, taken->second.axes, dtype_bytes(taken->second.type.dtype),
+            out);
   return {};
 }
 
@@ -164,7 +166,8 @@ Result<std::string> name_in_file(const TensorFile& file, const std::string& vari
   const bool has = file.tensors().contains(variable);
   const auto is_slot = [&](std::string_view slot) { return variable.ends_with(cat("/", slot)); };
   if (has && is_slot(kKerasMomentum) && file.is_of_tensorflow1())
-    return invalid("'", file.path(), "': its '", variable, "' is TensorFlow 1's, of the other sign and without the learning ",
+    return invalid("'", file.path(), "': its '", variable,
+                   "' is TensorFlow 1's, of the other sign and without the learning ",
                    "rate: Momentum() goes on with it, SGD cannot");
   if (has || !is_slot(kTF1Momentum) || !file.is_of_tensorflow1()) return has ? variable : std::string();
   const std::string theirs = variable.substr(0, variable.size() - kTF1Momentum.size()) + std::string(kKerasMomentum);
@@ -180,8 +183,12 @@ void note_writer(std::vector<TensorSource>& tensors) {
 
 std::map<std::string, std::string> tensors_by_position(const TensorFile::ByPosition& layers,
                                                        const std::vector<std::string>& variables) {
-  std::map<std::string_view, std::vector<const std::string*>> inside;
-  for (const std::string& name : variables) inside[scope_of_weight(name)].push_back(&name);
+  std::map<std::string, std::vector<const std::string*>> inside;
+  for (const std::string& name : variables) {
+    const std::string scope(scope_of_weight(name)), nameless = scope_without_names(scope);
+    inside[scope].push_back(&name);
+    if (nameless != scope) inside[nameless].push_back(&name);
+  }
   std::map<std::string, std::string> out;
   for (const auto& [layer, count] : layers) {
     const auto found = inside.find(layer);
@@ -205,6 +212,9 @@ Status check_variable(const TensorFile& file, std::string_view name, const Type&
 
 Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors, const KerasPlaces& places) {
   TENON_TRY(check_is_name(path));
+  if (is_keras_weights(path) &&
+      std::any_of(tensors.begin(), tensors.end(), [](const TensorSource& t) { return t.name.starts_with("tenon/"); }))
+    return invalid("'", path, "' takes weights alone, as save_weights() writes them, not what training is made of");
   return as_first_does([&]() -> Status {
     if (is_safetensors(path)) return write_safetensors(path, std::move(tensors));
     if (is_keras_weights(path)) return write_keras_weights(path, tensors, places);

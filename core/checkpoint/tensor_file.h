@@ -52,7 +52,7 @@ class TensorFile {
   std::map<std::string, Type, std::less<>> tensors_;
   ByPosition by_position_;
   std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
-  std::map<std::string, Type, std::less<>> types_there_;           // those of the file, where there are rules
+  std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
   bool ruled_ = false;
   std::variant<SafetensorsReader, KerasFile, BundleReader> reader_;
 };

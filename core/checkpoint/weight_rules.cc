@@ -124,8 +124,8 @@ Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::take
       dropped = rule.name.empty();
       if (!rule.axes.empty()) {
         if (type.shape.rank() != static_cast<int>(rule.axes.size()))
-          return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, tensor '", abbreviated(from),
-                         "' is ", type.str());
+          return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, tensor '",
+                         abbreviated(from), "' is ", type.str());
         std::vector<int64_t> dims;
         for (const int axis : rule.axes) dims.push_back(type.shape[axis]);
         taken.type.shape = Shape(dims);

@@ -33,7 +33,8 @@ class WeightRules {
     std::vector<int> axes;  // of which axis of the file's each of its own is made; empty: as they are
   };
   // By their names here. Two tensors of one name, and one that does not have the axes that its rule turns, are errors.
-  Result<std::map<std::string, Taken, std::less<>>> taken(const std::map<std::string, Type, std::less<>>& tensors) const;
+  Result<std::map<std::string, Taken, std::less<>>> taken(
+      const std::map<std::string, Type, std::less<>>& tensors) const;
 
  private:
   struct Rule {

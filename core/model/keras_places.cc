@@ -54,10 +54,12 @@ KerasPlaces Model::keras_places() {
     if (!of) continue;
     const std::string_view scope = scope_of_weight(weight);
     const bool recurrent = is_recurrent(t.weights(), scope);
-    const std::string_view inner = scope.size() > of->name.size() ? scope.substr(of->name.size() + 1) : std::string_view();
+    const std::string_view inner =
+        scope.size() > of->name.size() ? scope.substr(of->name.size() + 1) : std::string_view();
     const std::string file_scope(scope_of_weight(t.name_in_file(weight)));
     const std::string last(leaf_of_weight(file_scope));
-    out.emplace(file_scope, KerasPlace{of->path + inner_path(*of, inner, recurrent), recurrent ? last + "_cell" : last});
+    out.emplace(file_scope,
+                KerasPlace{of->path + inner_path(*of, inner, recurrent), recurrent ? last + "_cell" : last});
   }
   return out;
 }

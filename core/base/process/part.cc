@@ -10,10 +10,9 @@ namespace tenon {
 namespace {
 
 Status no_part(const PartName& name, std::string_view why) {
-  return Status(Code::kUnavailable,
-                cat(name.what, std::string_view(name.what).ends_with('s') ? " need " : " needs ", "lib/tenon/",
-                    name.file, ".so, which the package ", name.package, " brings, and a build makes where ", name.headers,
-                    " is installed: ", why));
+  return Status(Code::kUnavailable, cat(name.what, std::string_view(name.what).ends_with('s') ? " need " : " needs ",
+                                        "lib/tenon/", name.file, ".so, which the package ", name.package,
+                                        " brings, and a build makes where ", name.headers, " is installed: ", why));
 }
 
 }  // namespace

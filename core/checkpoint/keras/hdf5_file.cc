@@ -21,7 +21,7 @@ namespace tenon {
 namespace {
 
 const PartName kPart{"files/hdf5", "HDF5", "tenon-hdf5", "libhdf5-dev"};
-constexpr int64_t kMostOfStored = 2048;  // what is compressed in a file becomes at most so many times its size
+constexpr int64_t kMostOfStored = 2048;          // what is compressed in a file becomes at most so many times its size
 constexpr rlim_t kMostMemory = rlim_t{1} << 30;  // of the child, beside the bytes that it decodes
 constexpr size_t kPiece = size_t{1} << 20;
 
@@ -44,7 +44,8 @@ std::chrono::milliseconds time_for(int64_t bytes) { return std::chrono::seconds(
 
 // Runs `work` with the part in a child process; what it made of the index.
 template <class Work>
-Result<Hdf5Index> in_child(const std::string& path, int64_t decoded, std::chrono::milliseconds limit, const Work& work) {
+Result<Hdf5Index> in_child(const std::string& path, int64_t decoded, std::chrono::milliseconds limit,
+                           const Work& work) {
   TENON_TRY(Part::find(kPart).status());
   const ProbeWork probe = [&](const ProbeStage& stage) -> Result<std::string> {
     TENON_ASSIGN(const Part part, Part::open(kPart));
@@ -63,7 +64,8 @@ Result<Hdf5Index> in_child(const std::string& path, int64_t decoded, std::chrono
   if (!answer.ok()) {
     const bool died = answer.status().code() == Code::kAbi || answer.status().code() == Code::kTimeout;
     if (answer.status().code() == Code::kUnavailable) return answer.status();
-    return invalid("'", path, "': ", died ? "is damaged: reading it " : "", abbreviated(answer.status().message(), 300));
+    return invalid("'", path, "': ", died ? "is damaged: reading it " : "",
+                   abbreviated(answer.status().message(), 300));
   }
   std::optional<Hdf5Index> index = index_of(*answer);
   if (!index) return invalid("'", path, "': is damaged");
@@ -81,7 +83,8 @@ Status check_places(const Hdf5Index& index, const File& file, const File& decode
     int64_t bytes = 0;
     if (d.type != Hdf5Type::kOther)
       fits = fits && !__builtin_mul_overflow(elements, dtype_bytes(dtype_of(d.type)), &bytes) && bytes == d.bytes;
-    if (!fits) return invalid("'", file.path(), "': dataset '", abbreviated(d.path), "' has a shape that Tenon does not have");
+    if (!fits)
+      return invalid("'", file.path(), "': dataset '", abbreviated(d.path), "' has a shape that Tenon does not have");
     if (!in_place)
       return invalid("'", file.path(), "': dataset '", abbreviated(d.path), "' of ", d.bytes, " bytes at ", d.offset,
                      " is beyond the end of the file, which has ", size);
@@ -160,7 +163,8 @@ Result<Hdf5File> Hdf5File::of(Descriptor descriptor, const std::string& path) {
 
 Status Hdf5File::read(const Hdf5Dataset& dataset, std::span<std::byte> out) const {
   TENON_TRY((dataset.decoded ? decoded_ : file_).read_exactly_at(dataset.offset, out.data(), out.size()));
-  if (dataset.type == Hdf5Type::kBool && std::any_of(out.begin(), out.end(), [](std::byte b) { return b > std::byte{1}; }))
+  if (dataset.type == Hdf5Type::kBool &&
+      std::any_of(out.begin(), out.end(), [](std::byte b) { return b > std::byte{1}; }))
     return invalid("'", path(), "': dataset '", abbreviated(dataset.path), "' holds a bool that is neither 0 nor 1");
   return {};
 }
@@ -173,7 +177,8 @@ class Hdf5Writer {
   Hdf5Writer(const File& frame, AtomicFile& out) : frame_(frame), out_(out) {}
 
   Status write(std::vector<std::pair<const Hdf5Dataset*, const FillBytes*>> in_order) {
-    std::sort(in_order.begin(), in_order.end(), [](const auto& a, const auto& b) { return a.first->offset < b.first->offset; });
+    std::sort(in_order.begin(), in_order.end(),
+              [](const auto& a, const auto& b) { return a.first->offset < b.first->offset; });
     for (const auto& [dataset, fill] : in_order) {
       if (dataset->bytes == 0) continue;
       if (dataset->offset < at_) return Status(Code::kInternal, "datasets overlap");
@@ -208,7 +213,8 @@ class Hdf5Writer {
 }  // namespace
 
 Status write_hdf5(const std::string& path, std::vector<Hdf5Names> groups, const std::vector<Hdf5Source>& datasets) {
-  Descriptor memory = above_standard_streams(::memfd_create("tenon-hdf5", MFD_CLOEXEC));  // with holes where datasets are
+  Descriptor memory =
+      above_standard_streams(::memfd_create("tenon-hdf5", MFD_CLOEXEC));  // with holes where datasets are
   if (!memory) return file_error("cannot make a file in memory for", path, errno);
   const int number = memory.get();
   TENON_ASSIGN(const Hdf5Index placed,

@@ -12,7 +12,7 @@ namespace tenon {
 enum class Hdf5Type : int32_t { kOther, kF16, kBF16, kF32, kF64, kU8, kBool, kI32, kI64 };
 
 struct Hdf5Dataset {
-  std::string path;   // "layers/dense/vars/0"
+  std::string path;  // "layers/dense/vars/0"
   Hdf5Type type = Hdf5Type::kOther;
   std::string text;  // of a type that Tenon does not have: "16-bit integer"
   std::vector<int64_t> dims;

@@ -17,7 +17,8 @@ constexpr const char* kWeightsMember = "model.weights.h5";
 // The weights of a .keras file as a file of their own, and its config.json.
 Result<Descriptor> unpacked(const std::string& path, std::string* config) {
   TENON_ASSIGN(const ZipFile zip, ZipFile::open(path));
-  if (!zip.members().contains(kWeightsMember)) return invalid("'", path, "': has no ", kWeightsMember, "; is it a .keras file?");
+  if (!zip.members().contains(kWeightsMember))
+    return invalid("'", path, "': has no ", kWeightsMember, "; is it a .keras file?");
   if (zip.members().contains("config.json")) {
     TENON_ASSIGN(*config, zip.read("config.json", kMostConfig));
   }
@@ -34,9 +35,10 @@ Result<Descriptor> unpacked(const std::string& path, std::string* config) {
 
 // Not the model's weights, at the beginning of a path or in it.
 bool is_beside(const std::vector<std::string>& parts) {
-  static const std::set<std::string> kFirst = {"optimizer", "loss_tracker", "_loss_tracker", "metrics", "_metrics",
-                                               "_compile_metrics", "_compile_loss"};
-  return (!parts.empty() && kFirst.contains(parts[0])) || std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
+  static const std::set<std::string> kFirst = {"optimizer", "loss_tracker",     "_loss_tracker", "metrics",
+                                               "_metrics",  "_compile_metrics", "_compile_loss"};
+  return (!parts.empty() && kFirst.contains(parts[0])) ||
+         std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
            return part.starts_with("seed_generator") || part.starts_with("_seed_generator");
          });
 }
@@ -139,10 +141,14 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
   std::string scope = scope_of(parts);
   const auto* said = file_.names(cat(object, object.empty() ? "" : "/", "vars"), "name");
   const auto known = layers_.find(object);
+  const std::string_view last = leaf_of_weight(scope);
+  const bool nameless = last == "layer" || last == "forward_layer" || last == "backward_layer";
   const std::vector<std::string> own =
-      names_of_weights(class_at(parts, said && !said->empty() ? said->front() : ""), weights.size(),
-                       known == layers_.end() ? KerasLayer() : known->second);
-  if (tensors_.contains(cat(scope, scope.empty() ? "" : "/", own.empty() ? "0" : own[0]))) scope = object;  // by the way to it
+      nameless ? std::vector<std::string>()
+               : names_of_weights(class_at(parts, said && !said->empty() ? said->front() : ""), weights.size(),
+                                  known == layers_.end() ? KerasLayer() : known->second);
+  if (tensors_.contains(cat(scope, scope.empty() ? "" : "/", own.empty() ? "0" : own[0])))
+    scope = object;  // by the way to it
   size_t i = 0;
   for (const auto& [position, dataset] : weights) {
     if (position != static_cast<int64_t>(i))

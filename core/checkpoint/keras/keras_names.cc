@@ -12,24 +12,25 @@ namespace {
 using Texts = std::vector<std::string>;
 using nlohmann::json;
 
-constexpr int kMostNested = 32;        // models in models
-constexpr size_t kMostDepth = 256;     // of a text
+constexpr int kMostNested = 32;     // models in models
+constexpr size_t kMostDepth = 256;  // of a text
 constexpr std::string_view kContainers[] = {"layers", "cells", "_layer_checkpoint_dependencies"};
 struct LayerPart {
   const char *part, *name, *layer_class;
 };
 // Attributes of layers that keep layers.
 constexpr LayerPart kParts[] = {{"query_dense", "query", "einsum_dense"},
-                           {"key_dense", "key", "einsum_dense"},
-                           {"value_dense", "value", "einsum_dense"},
-                           {"output_dense", "attention_output", "einsum_dense"},
-                           {"cell", "", "rnn_cell"}};
+                                {"key_dense", "key", "einsum_dense"},
+                                {"value_dense", "value", "einsum_dense"},
+                                {"output_dense", "attention_output", "einsum_dense"},
+                                {"cell", "", "rnn_cell"}};
 
 std::string_view without_number(std::string_view name) {
   const size_t line = name.rfind('_');
   if (line == name.npos || line + 1 == name.size()) return name;
   const std::string_view digits = name.substr(line + 1);
-  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }) ? name.substr(0, line) : name;
+  return std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; }) ? name.substr(0, line)
+                                                                                                : name;
 }
 
 bool is_cell(std::string_view part) {
@@ -69,8 +70,7 @@ std::vector<std::string> parts_of(std::string_view path) {
 }
 
 std::vector<std::string> names_of_weights(std::string_view c, size_t count, const KerasLayer& layer) {
-  if (c == "batch_normalization" && count >= 2)
-    return normalization(count, layer, {"moving_mean", "moving_variance"});
+  if (c == "batch_normalization" && count >= 2) return normalization(count, layer, {"moving_mean", "moving_variance"});
   if (c == "layer_normalization" || c == "group_normalization") return normalization(count, layer, {});
   if (c == "separable_conv1d" || c == "separable_conv2d")
     return first_of({"depthwise_kernel", "pointwise_kernel", "bias"}, count);
@@ -89,7 +89,8 @@ std::string class_at(const std::vector<std::string>& path, const std::string& na
   const std::string& last = path.back();
   for (const LayerPart& p : kParts)
     if (last == p.part) return p.layer_class;
-  const bool in_container = path.size() > 1 && std::count(std::begin(kContainers), std::end(kContainers), path[path.size() - 2]);
+  const bool in_container =
+      path.size() > 1 && std::count(std::begin(kContainers), std::end(kContainers), path[path.size() - 2]);
   return std::string(without_number(in_container || name.empty() ? last : name));
 }
 
@@ -117,17 +118,43 @@ std::string_view leaf_of_weight(std::string_view name) { return name.substr(name
 
 std::string name_of_legacy(std::string_view layer, std::string_view weight) {
   if (weight.ends_with(":0")) weight.remove_suffix(2);
-  std::string out;
-  if (layer != "top_level_model_weights" && !weight.starts_with(cat(layer, "/"))) out = layer;
-  for (const std::string& part : parts_of(weight))
-    if (!is_cell(part)) append(out, out.empty() ? part : cat("/", part));
-  return out;
+  if (weight.empty()) return std::string(layer);
+  Texts parts = parts_of(weight);
+  if (layer != "top_level_model_weights") {
+    const auto at = std::find(parts.begin(), parts.end() - 1, layer);  // behind the model's own name
+    if (at != parts.end() - 1)
+      parts.erase(parts.begin(), at);
+    else
+      parts.insert(parts.begin(), std::string(layer));
+  }
+  std::erase_if(parts, [](const std::string& part) { return is_cell(part); });
+  return join(parts, "/");
+}
+
+std::string scope_without_names(std::string_view scope) {
+  Texts parts = parts_of(scope);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const std::string_view outer = without_number(parts[i - 1]);
+    if (outer == "bidirectional" || outer == "time_distributed") parts[i] = part_of_name(parts[i], outer);
+  }
+  return join(parts, "/");
 }
 
 int rank_of_weight(std::string_view name) {
-  constexpr std::string_view kOrder[] = {"kernel", "depthwise_kernel", "pointwise_kernel", "recurrent_kernel", "embeddings",
-                                         "alpha",  "gamma",            "bias",             "beta",             "moving_mean",
-                                         "moving_variance", "mean", "variance", "count"};
+  constexpr std::string_view kOrder[] = {"kernel",
+                                         "depthwise_kernel",
+                                         "pointwise_kernel",
+                                         "recurrent_kernel",
+                                         "embeddings",
+                                         "alpha",
+                                         "gamma",
+                                         "bias",
+                                         "beta",
+                                         "moving_mean",
+                                         "moving_variance",
+                                         "mean",
+                                         "variance",
+                                         "count"};
   return static_cast<int>(std::find(std::begin(kOrder), std::end(kOrder), name) - std::begin(kOrder));
 }
 

@@ -29,11 +29,11 @@ Status check_paths(const std::string& path, const std::vector<Hdf5Source>& datas
 
 }  // namespace
 
-Status write_keras_weights(const std::string& path, const std::vector<TensorSource>& tensors, const KerasPlaces& places) {
+Status write_keras_weights(const std::string& path, const std::vector<TensorSource>& tensors,
+                           const KerasPlaces& places) {
   return within_memory("write", path, [&]() -> Status {
     std::map<std::string, std::vector<const TensorSource*>> scopes;
     for (const TensorSource& t : tensors) {
-      if (t.name.starts_with("tenon/")) continue;  // what only Tenon understands
       scopes[std::string(scope_of_weight(t.name))].push_back(&t);
     }
     std::vector<Hdf5Names> groups;
@@ -52,7 +52,8 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
         const Type& type = weights[i]->type;
         Hdf5Dataset d{.path = cat(group, "/", i), .type = hdf5_type(type.dtype)};
         if (d.type == Hdf5Type::kOther)
-          return invalid(path, ": tensor '", abbreviated(weights[i]->name), "' is ", type.str(), ", which the format does not have");
+          return invalid(path, ": tensor '", abbreviated(weights[i]->name), "' is ", type.str(),
+                         ", which the format does not have");
         d.dims.assign(type.shape.begin(), type.shape.end());
         d.bytes = type.bytes();
         datasets.push_back({std::move(d), weights[i]->fill});

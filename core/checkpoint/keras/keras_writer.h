@@ -17,6 +17,7 @@ struct KerasPlace {
 using KerasPlaces = std::map<std::string, KerasPlace, std::less<>>;
 
 // Layers that `places` does not have lie at "layers/NAME": where Keras finds those that have the names that Keras gives.
-Status write_keras_weights(const std::string& path, const std::vector<TensorSource>& tensors, const KerasPlaces& places = {});
+Status write_keras_weights(const std::string& path, const std::vector<TensorSource>& tensors,
+                           const KerasPlaces& places = {});
 
 }  // namespace tenon

@@ -12,7 +12,8 @@
 namespace tenon {
 namespace {
 
-constexpr uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kEnd64Place = 0x07064b50, kMember = 0x02014b50, kLocal = 0x04034b50;
+constexpr uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kEnd64Place = 0x07064b50, kMember = 0x02014b50,
+                   kLocal = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kMostComment = 65535, kMemberBytes = 46, kLocalBytes = 30;
 constexpr int64_t kMostMembers = 1 << 18, kMostDirectory = int64_t{1} << 26;
 constexpr int64_t kMostOfStored = 1033;  // deflate makes no more of a byte
@@ -47,7 +48,8 @@ Result<ZipFile::Directory> ZipFile::find_directory() const {
     const std::string_view end = std::string_view(bytes).substr(static_cast<size_t>(at));
     if (number_at<uint32_t>(end, 0) != kEnd || number_at<uint16_t>(end, 20) != end.size() - kEndBytes) continue;
     Directory out{number_at<uint32_t>(end, 16), number_at<uint32_t>(end, 12), number_at<uint16_t>(end, 10)};
-    if (number_at<uint16_t>(end, 4) != 0 && number_at<uint16_t>(end, 4) != 0xffff) return bad("is one of several archives");
+    if (number_at<uint16_t>(end, 4) != 0 && number_at<uint16_t>(end, 4) != 0xffff)
+      return bad("is one of several archives");
     const bool wide = out.offset == UINT32_MAX || out.bytes == UINT32_MAX || out.count == UINT16_MAX;
     if (!wide || at < 20) return out;
     const std::string_view place = std::string_view(bytes).substr(static_cast<size_t>(at - 20));
@@ -58,8 +60,10 @@ Result<ZipFile::Directory> ZipFile::find_directory() const {
       return bad("is a damaged archive");
     TENON_TRY(file_.read_exactly_at(static_cast<int64_t>(offset), record, sizeof record));
     const std::string_view r(record, sizeof record);
-    const auto count = number_at<uint64_t>(r, 32), size = number_at<uint64_t>(r, 40), start = number_at<uint64_t>(r, 48);
-    if (number_at<uint32_t>(r, 0) != kEnd64 || std::max({count, size, start}) > INT64_MAX) return bad("is a damaged archive");
+    const auto count = number_at<uint64_t>(r, 32), size = number_at<uint64_t>(r, 40),
+               start = number_at<uint64_t>(r, 48);
+    if (number_at<uint32_t>(r, 0) != kEnd64 || std::max({count, size, start}) > INT64_MAX)
+      return bad("is a damaged archive");
     return Directory{static_cast<int64_t>(start), static_cast<int64_t>(size), static_cast<int64_t>(count)};
   }
   return bad("is no zip archive, or is cut off: it has no directory at its end");
@@ -80,10 +84,12 @@ Status ZipFile::find_members() {
 Status ZipFile::take_member(std::string_view& in) {
   if (in.size() < kMemberBytes || number_at<uint32_t>(in, 0) != kMember) return bad("is a damaged archive");
   const uint16_t flags = number_at<uint16_t>(in, 8), method = number_at<uint16_t>(in, 10);
-  const size_t name = number_at<uint16_t>(in, 28), extra = number_at<uint16_t>(in, 30), comment = number_at<uint16_t>(in, 32);
+  const size_t name = number_at<uint16_t>(in, 28), extra = number_at<uint16_t>(in, 30),
+               comment = number_at<uint16_t>(in, 32);
   if (in.size() - kMemberBytes < name + extra + comment) return bad("is a damaged archive");
   const std::string text(in.substr(kMemberBytes, name));
-  uint64_t stored = number_at<uint32_t>(in, 20), bytes = number_at<uint32_t>(in, 24), header = number_at<uint32_t>(in, 42);
+  uint64_t stored = number_at<uint32_t>(in, 20), bytes = number_at<uint32_t>(in, 24),
+           header = number_at<uint32_t>(in, 42);
   std::string_view fields = in.substr(kMemberBytes + name, extra);
   while (fields.size() >= 4) {
     const size_t size = number_at<uint16_t>(fields, 2);
@@ -126,11 +132,13 @@ Status ZipFile::read(std::string_view name, const std::function<Status(std::span
   TENON_TRY(file_.read_exactly_at(member.header, local, sizeof local));
   const std::string_view l(local, sizeof local);
   if (number_at<uint32_t>(l, 0) != kLocal) return bad("is a damaged archive");
-  int64_t at = member.header + kLocalBytes + number_at<uint16_t>(l, 26) + number_at<uint16_t>(l, 28), left = member.stored;
+  int64_t at = member.header + kLocalBytes + number_at<uint16_t>(l, 26) + number_at<uint16_t>(l, 28),
+          left = member.stored;
   if (at > file_.size() || left > file_.size() - at) return bad("member '", abbreviated(name), "' is cut off");
 
   z_stream z{};
-  if (member.deflated && inflateInit2(&z, -MAX_WBITS) != Z_OK) return Status(Code::kOutOfMemory, "no memory to inflate");
+  if (member.deflated && inflateInit2(&z, -MAX_WBITS) != Z_OK)
+    return Status(Code::kOutOfMemory, "no memory to inflate");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(member.deflated ? &z : nullptr, &inflateEnd);
   std::vector<std::byte> in(kPiece), out(member.deflated ? kPiece : 0);
   uLong crc = crc32(0, nullptr, 0);
@@ -159,7 +167,8 @@ Status ZipFile::read(std::string_view name, const std::function<Status(std::span
       TENON_TRY(give(out.data(), out.size() - z.avail_out));
     } while (state == Z_OK && (z.avail_in > 0 || z.avail_out == 0));
   }
-  if (given != member.bytes || crc != member.crc) return bad("member '", abbreviated(name), "' is damaged: its checksum is wrong");
+  if (given != member.bytes || crc != member.crc)
+    return bad("member '", abbreviated(name), "' is damaged: its checksum is wrong");
   return {};
 }
 

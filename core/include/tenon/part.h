@@ -9,10 +9,10 @@
 namespace tenon {
 
 struct PartName {
-  std::string file;                   // "server/tls"
-  const char* what;                   // asks for it: "TLS"
-  const char* package;                // brings it: "tenon-server"
-  const char* headers;                // with which it is built: "libssl-dev"
+  std::string file;     // "server/tls"
+  const char* what;     // asks for it: "TLS"
+  const char* package;  // brings it: "tenon-server"
+  const char* headers;  // with which it is built: "libssl-dev"
 };
 
 class Part {

@@ -50,7 +50,8 @@ using ListHandle = Handle<H5Pclose>;
 using AttributeHandle = Handle<H5Aclose>;
 
 void set_up();
-std::string path_of(int file);  // by which the library opens what a descriptor is of
+// A list of how a file is opened: what it is called is a descriptor's number.
+void use_descriptors(hid_t list);
 
 template <class Work>
 bool guarded(std::string* why, const Work& work) {

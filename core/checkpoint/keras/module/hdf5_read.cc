@@ -46,10 +46,9 @@ class Reader {
   }
 
  private:
-  // Who else has it open is of no matter: it is read by a descriptor.
   hid_t open(int file) {
-    (void)H5Pset_file_locking(list_, false, true);
-    return H5Fopen(path_of(file).c_str(), H5F_ACC_RDONLY, list_);
+    use_descriptors(list_);
+    return H5Fopen(std::to_string(file).c_str(), H5F_ACC_RDONLY, list_);
   }
 
   void walk(hid_t group, const std::string& path, int depth) {
@@ -125,10 +124,13 @@ class Reader {
     const SpaceHandle space(H5Aget_space(attribute));
     const hssize_t count = H5Sget_simple_extent_npoints(space);
     expect(count >= 0);
-    if (count > kMostNames) refuse("attribute '", name, "' of ", quoted(path), " has ", std::to_string(count), " names");
+    if (count > kMostNames)
+      refuse("attribute '", name, "' of ", quoted(path), " has ", std::to_string(count), " names");
     Hdf5Names names{path, name, {}};
-    if (H5Tget_class(type) == H5T_STRING && count > 0) names.values = strings_of(attribute, type, static_cast<size_t>(count));
-    else if (count > 0) return;  // of numbers; Keras writes none as an empty list of them
+    if (H5Tget_class(type) == H5T_STRING && count > 0)
+      names.values = strings_of(attribute, type, static_cast<size_t>(count));
+    else if (count > 0)
+      return;  // of numbers; Keras writes none as an empty list of them
     out_->attributes.push_back(std::move(names));
   }
 
@@ -158,7 +160,8 @@ class Reader {
 
   void account(size_t bytes) {
     name_bytes_ += static_cast<int64_t>(bytes);
-    if (name_bytes_ > kMostNameBytes) refuse("its attributes have more than ", std::to_string(kMostNameBytes), " bytes");
+    if (name_bytes_ > kMostNameBytes)
+      refuse("its attributes have more than ", std::to_string(kMostNameBytes), " bytes");
   }
 
   // ---- datasets ----
@@ -201,8 +204,8 @@ class Reader {
     }
     const hsize_t stored = H5Dget_storage_size(id);
     if (d->bytes > kSmall && d->bytes / kMostOfStored > static_cast<int64_t>(std::min<hsize_t>(stored, INT64_MAX)))
-      refuse("dataset ", quoted(path), " would have ", std::to_string(d->bytes), " bytes, of which ", std::to_string(stored),
-             " are stored");
+      refuse("dataset ", quoted(path), " would have ", std::to_string(d->bytes), " bytes, of which ",
+             std::to_string(stored), " are stored");
     if (d->bytes > most_ - used_) refuse("its datasets would have more than ", std::to_string(most_), " bytes");
     check_chunks(list, layout, path, *d);
     decode(id, native, d);
@@ -245,7 +248,8 @@ class Reader {
     d->decoded = true;
     d->offset = used_;
     for (size_t done = 0; done < bytes.size();) {
-      const ssize_t n = ::pwrite(decoded_, bytes.data() + done, bytes.size() - done, used_ + static_cast<int64_t>(done));
+      const ssize_t n =
+          ::pwrite(decoded_, bytes.data() + done, bytes.size() - done, used_ + static_cast<int64_t>(done));
       if (n <= 0) refuse("there is no room for what it holds compressed");
       done += static_cast<size_t>(n);
     }
@@ -275,8 +279,8 @@ class Reader {
     } else if (kind == H5T_OPAQUE && size == 2 && is_bfloat16(d->path)) {
       return set(Hdf5Type::kBF16, type);
     }
-    static const char* const kKinds[] = {"integer", "float", "time", "string", "bit field", "opaque", "compound", "reference",
-                                         "enum", "variable length", "array"};
+    static const char* const kKinds[] = {"integer",  "float",     "time", "string",          "bit field", "opaque",
+                                         "compound", "reference", "enum", "variable length", "array"};
     const auto known = kind >= 0 && kind < static_cast<int>(std::size(kKinds));
     d->text = std::to_string(size * 8) + "-bit " + (known ? kKinds[kind] : "type");
   }
@@ -299,6 +303,7 @@ class Reader {
 }  // namespace
 }  // namespace tenon::hdf5
 
-extern "C" bool tenon_hdf5_read(int file, int decoded, int64_t most, tenon::Hdf5Index* out, std::string* why) {
+extern "C" __attribute__((visibility("default"))) bool tenon_hdf5_read(int file, int decoded, int64_t most,
+                                                                       tenon::Hdf5Index* out, std::string* why) {
   return tenon::hdf5::guarded(why, [&] { tenon::hdf5::Reader(file, decoded, most, out).run(); });
 }

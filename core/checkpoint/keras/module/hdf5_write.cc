@@ -25,8 +25,6 @@ void set_up() {
   H5PLset_loading_state(0);
 }
 
-std::string path_of(int file) { return "/proc/self/fd/" + std::to_string(file); }
-
 namespace {
 
 hid_t type_of(Hdf5Type type) {
@@ -93,7 +91,9 @@ void write_dataset(hid_t file, hid_t links, Hdf5Dataset* d) {
 }
 
 void write(int file, Hdf5Index* index) {
-  const FileHandle out(H5Fcreate(path_of(file).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
+  const ListHandle access(H5Pcreate(H5P_FILE_ACCESS));
+  use_descriptors(access);
+  const FileHandle out(H5Fcreate(std::to_string(file).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access));
   const ListHandle links(H5Pcreate(H5P_LINK_CREATE));
   expect(H5Pset_create_intermediate_group(links, 1) >= 0);
   for (const Hdf5Names& a : index->attributes) {
@@ -106,8 +106,9 @@ void write(int file, Hdf5Index* index) {
 }  // namespace
 }  // namespace tenon::hdf5
 
-extern "C" unsigned tenon_hdf5_version() { return kHdf5Version; }
+extern "C" __attribute__((visibility("default"))) unsigned tenon_hdf5_version() { return kHdf5Version; }
 
-extern "C" bool tenon_hdf5_write(int file, tenon::Hdf5Index* index, std::string* why) {
+extern "C" __attribute__((visibility("default"))) bool tenon_hdf5_write(int file, tenon::Hdf5Index* index,
+                                                                        std::string* why) {
   return tenon::hdf5::guarded(why, [&] { tenon::hdf5::write(file, index); });
 }
