@@ -28,6 +28,8 @@ packages_of() {
       echo libcairo2-dev libpango1.0-dev
       # serving: HTTP, JSON, TLS, gRPC
       echo libboost-dev libsimdjson-dev libssl-dev libgrpc++-dev protobuf-compiler-grpc
+      # Keras's files
+      echo libhdf5-dev
       # random numbers, tests
       echo librandom123-dev libgtest-dev
       ;;

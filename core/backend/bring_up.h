@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backend/load/elf_check.h"
-#include "backend/load/probe.h"
+#include "base/process/probe.h"
 #include "backend/load/sealed_copy.h"
 #include "tenon/abi/plugin.h"
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
-#include "base/process/job.h"
 #include "base/names/slot_names.h"
+#include "base/process/job.h"
+#include "base/room.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 
@@ -12,7 +14,7 @@ namespace tenon {
 namespace {
 
 constexpr std::string_view kForms =
-    "expected NAME.safetensors, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
+    "expected NAME.safetensors, NAME.weights.h5, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
 
 // Elements whose exponent is all ones: infinity and NaN.
 template <class Bits>
@@ -50,6 +52,14 @@ TensorFile::TensorFile(std::string path, SafetensorsReader reader)
     if (entry.dtype != DType::kNone) tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
 
+TensorFile::TensorFile(KerasFile reader) : path_(reader.path()), reader_(std::move(reader)) {
+  const auto& keras = std::get<KerasFile>(reader_);
+  by_position_ = keras.by_position();
+  for (const auto& [name, dataset] : keras.tensors())
+    if (const DType dtype = dtype_of(dataset->type); dtype != DType::kNone)
+      tensors_.emplace(name, Type{dtype, Shape(dataset->dims)});
+}
+
 TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(std::move(reader)) {
   for (const auto& [name, entry] : std::get<BundleReader>(reader_).entries())
     if (entry.dtype != DType::kNone && !entry.sliced) tensors_.emplace(name, Type{entry.dtype, entry.shape});
@@ -59,7 +69,7 @@ namespace {
 
 // Names that other libraries' formats have are no prefixes of a bundle.
 Status check_form(std::string_view path) {
-  for (const std::string_view foreign : {".keras", ".h5", ".hdf5", ".npz", ".pt", ".pth"})
+  for (const std::string_view foreign : {".npz", ".pt", ".pth", ".ckpt.data", ".onnx"})
     if (path.ends_with(foreign))
       return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", kForms);
   return {};
@@ -67,23 +77,65 @@ Status check_form(std::string_view path) {
 
 Status check_is_name(std::string_view path) {
   if (path.empty() || path.ends_with('/')) return invalid("'", path, "' names no file; ", kForms);
+  if (is_keras_file(path) && !is_keras_weights(path))
+    return invalid("'", path, "': of Keras's files .weights.h5 alone is written; ", kForms);
   return check_form(path);
 }
 
 }  // namespace
 
-Result<TensorFile> TensorFile::open(const std::string& path) {
+Result<TensorFile> TensorFile::open(const std::string& path, const std::string& rules) {
+  TENON_ASSIGN(TensorFile file, open_as_it_is(path));
+  if (rules.empty()) return file;
+  TENON_ASSIGN(const WeightRules read, WeightRules::read(rules));
+  TENON_TRY(file.apply(read));
+  return file;
+}
+
+Status TensorFile::apply(const WeightRules& rules) {
+  TENON_ASSIGN(taken_, rules.taken(tensors_));
+  std::map<std::string, Type, std::less<>> renamed;
+  for (const auto& [name, taken] : taken_) renamed.emplace(name, taken.type);
+  for (auto layer = by_position_.begin(); layer != by_position_.end();)  // layers that no rule names
+    layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer)
+                                                                                   : by_position_.erase(layer);
+  types_there_ = std::exchange(tensors_, std::move(renamed));
+  ruled_ = true;
+  return {};
+}
+
+Result<TensorFile> TensorFile::open_as_it_is(const std::string& path) {
   TENON_TRY(check_form(path));
   if (is_safetensors(path)) {
     TENON_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
     return TensorFile(path, std::move(reader));
   }
+  if (is_keras_file(path)) {
+    TENON_ASSIGN(KerasFile reader, KerasFile::open(path));
+    return TensorFile(std::move(reader));
+  }
   TENON_ASSIGN(BundleReader reader, open_checkpoint(path));
   return TensorFile(std::move(reader));
 }
 
+Status TensorFile::read_raw(std::string_view name, std::span<std::byte> out) const {
+  const auto taken = ruled_ ? taken_.find(name) : taken_.end();
+  if (ruled_ && taken == taken_.end()) return invalid("'", path_, "' has no tensor '", abbreviated(name), "'");
+  const std::string_view there = ruled_ ? std::string_view(taken->second.from) : name;
+  const auto read = [&](std::span<std::byte> to) {
+    return std::visit([&](const auto& reader) { return reader.read(there, to); }, reader_);
+  };
+  if (!ruled_ || taken->second.axes.empty()) return read(out);
+  TENON_TRY(room_for(out.size(), cat("'", abbreviated(name), "' of '", path_, "'")));
+  std::vector<std::byte> bytes(out.size());
+  TENON_TRY(read(bytes));
+  turn_axes(bytes, types_there_.find(there)->second.shape, taken->second.axes, dtype_bytes(taken->second.type.dtype),
+            out);
+  return {};
+}
+
 Status TensorFile::read(std::string_view name, std::span<std::byte> out) const {
-  TENON_TRY(std::visit([&](const auto& reader) { return reader.read(name, out); }, reader_));
+  TENON_TRY(read_raw(name, out));
   const auto found = tensors_.find(name);
   if (found == tensors_.end() || all_finite(found->second.dtype, out)) return {};
   return invalid("'", path_, "': variable '", abbreviated(name), "' holds nan or infinity, expected finite numbers");
@@ -114,7 +166,8 @@ Result<std::string> name_in_file(const TensorFile& file, const std::string& vari
   const bool has = file.tensors().contains(variable);
   const auto is_slot = [&](std::string_view slot) { return variable.ends_with(cat("/", slot)); };
   if (has && is_slot(kKerasMomentum) && file.is_of_tensorflow1())
-    return invalid("'", file.path(), "': its '", variable, "' is TensorFlow 1's, of the other sign and without the learning ",
+    return invalid("'", file.path(), "': its '", variable,
+                   "' is TensorFlow 1's, of the other sign and without the learning ",
                    "rate: Momentum() goes on with it, SGD cannot");
   if (has || !is_slot(kTF1Momentum) || !file.is_of_tensorflow1()) return has ? variable : std::string();
   const std::string theirs = variable.substr(0, variable.size() - kTF1Momentum.size()) + std::string(kKerasMomentum);
@@ -128,6 +181,27 @@ void note_writer(std::vector<TensorSource>& tensors) {
                      }});
 }
 
+std::map<std::string, std::string> tensors_by_position(const TensorFile::ByPosition& layers,
+                                                       const std::vector<std::string>& variables) {
+  std::map<std::string, std::vector<const std::string*>> inside;
+  for (const std::string& name : variables) {
+    const std::string scope(scope_of_weight(name)), nameless = scope_without_names(scope);
+    inside[scope].push_back(&name);
+    if (nameless != scope) inside[nameless].push_back(&name);
+  }
+  std::map<std::string, std::string> out;
+  for (const auto& [layer, count] : layers) {
+    const auto found = inside.find(layer);
+    if (found != inside.end())
+      std::stable_sort(found->second.begin(), found->second.end(), [](const std::string* a, const std::string* b) {
+        return rank_of_weight(leaf_of_weight(*a)) < rank_of_weight(leaf_of_weight(*b));
+      });
+    if (found == inside.end() || found->second.size() != count) continue;
+    for (size_t i = 0; i < count; ++i) out.emplace(layer.empty() ? cat(i) : cat(layer, "/", i), *found->second[i]);
+  }
+  return out;
+}
+
 Status check_variable(const TensorFile& file, std::string_view name, const Type& type) {
   const auto found = file.tensors().find(name);
   if (found == file.tensors().end()) return invalid("checkpoint ", file.path(), " has no variable '", name, "'");
@@ -136,10 +210,14 @@ Status check_variable(const TensorFile& file, std::string_view name, const Type&
                  type.str());
 }
 
-Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors) {
+Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors, const KerasPlaces& places) {
   TENON_TRY(check_is_name(path));
+  if (is_keras_weights(path) &&
+      std::any_of(tensors.begin(), tensors.end(), [](const TensorSource& t) { return t.name.starts_with("tenon/"); }))
+    return invalid("'", path, "' takes weights alone, as save_weights() writes them, not what training is made of");
   return as_first_does([&]() -> Status {
     if (is_safetensors(path)) return write_safetensors(path, std::move(tensors));
+    if (is_keras_weights(path)) return write_keras_weights(path, tensors, places);
     TENON_ASSIGN(BundleWriter writer, BundleWriter::create(path));
     for (const TensorSource& tensor : tensors) TENON_TRY(writer.add(tensor.name, tensor.type, tensor.fill));
     return writer.commit();

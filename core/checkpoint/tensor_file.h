@@ -1,5 +1,6 @@
-// A file of named tensors in either format that Tenon writes: safetensors, where its name ends with ".safetensors", or else a
-// TensorBundle, which is named by its prefix. Names that end as those of other formats do (".keras", ".h5") are an error.
+// A file of named tensors in any format that Tenon reads, told by its name: safetensors (".safetensors"), Keras's (".weights.h5", which is
+// written too, ".keras" and Keras 2's ".h5"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
+// formats do (".npz", ".pt") are an error.
 #pragma once
 
 #include <map>
@@ -9,8 +10,11 @@
 #include <variant>
 #include <vector>
 
+#include "checkpoint/keras/keras_file.h"
+#include "checkpoint/keras/keras_writer.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
+#include "checkpoint/weight_rules.h"
 
 namespace tenon {
 
@@ -20,14 +24,18 @@ bool is_safetensors(std::string_view path);
 class TensorFile {
  public:
   // A bundle is named by its prefix, its PREFIX.index, or the directory of which it is the newest.
-  static Result<TensorFile> open(const std::string& path);
+  // `rules`: a file of them (weight_rules.h), by which its tensors have other names and axes; "": none.
+  static Result<TensorFile> open(const std::string& path, const std::string& rules = {});
   explicit TensorFile(BundleReader reader);
 
   const std::string& path() const { return path_; }
-  // Those of numeric types that Tenon has; strings and partitioned variables are passed over.
+  // By their names here. Those of numeric types that Tenon has; strings and partitioned variables are passed over.
   const std::map<std::string, Type, std::less<>>& tensors() const { return tensors_; }
   // REQUIRED: out has the size of the tensor's type. NaN and infinity are refused. On an error `out` is unspecified.
   Status read(std::string_view name, std::span<std::byte> out) const;
+  // Layers of Keras's whose weights the file does not name, and how many they have: "LAYER/0", "LAYER/1", .. in Keras's order.
+  using ByPosition = std::map<std::string, size_t, std::less<>>;
+  const ByPosition& by_position() const { return by_position_; }
   // Whether a Saver of TensorFlow 1 wrote it, as far as can be seen: there is neither a note of Tenon's nor a graph of objects.
   bool is_of_tensorflow1() const;
   // An i64 or i32 of one element; `missing` where there is no tensor of that name.
@@ -35,11 +43,24 @@ class TensorFile {
 
  private:
   TensorFile(std::string path, SafetensorsReader reader);
+  explicit TensorFile(KerasFile reader);
+  static Result<TensorFile> open_as_it_is(const std::string& path);
+  Status read_raw(std::string_view name, std::span<std::byte> out) const;
+  Status apply(const WeightRules& rules);
 
   std::string path_;
   std::map<std::string, Type, std::less<>> tensors_;
-  std::variant<SafetensorsReader, BundleReader> reader_;
+  ByPosition by_position_;
+  std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
+  std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
+  bool ruled_ = false;
+  std::variant<SafetensorsReader, KerasFile, BundleReader> reader_;
 };
+
+// Tensors that the file names by position alone, by the model's variables of these layers. `variables`: all of the model, in the order of
+// their making, by the names that they have in files.
+std::map<std::string, std::string> tensors_by_position(const TensorFile::ByPosition& layers,
+                                                       const std::vector<std::string>& variables);
 
 // "ok" when the file has a variable of that name and type, else one line that says what it has.
 Status check_variable(const TensorFile& file, std::string_view name, const Type& type);
@@ -53,7 +74,7 @@ void note_writer(std::vector<TensorSource>& tensors);
 // Whether none of a tensor's elements is infinity or NaN.
 bool all_finite(DType dtype, std::span<const std::byte> bytes);
 
-// The file, or both of a bundle, are there whole or not at all.
-Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors);
+// The file, or both of a bundle, are there whole or not at all. `places`: where Keras looks for layers, in its file.
+Status write_tensor_file(const std::string& path, std::vector<TensorSource> tensors, const KerasPlaces& places = {});
 
 }  // namespace tenon

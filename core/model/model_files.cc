@@ -95,7 +95,7 @@ void Model::save_weights(const std::string& path) {
   t.find_own_names(*this, example_types());
   std::vector<TensorSource> all = t.strategy.impl().variables->sources(&names);
   for (TensorSource& source : all) source.name = t.name_in_file(source.name);
-  check(write_tensor_file(path, std::move(all)));
+  check(write_tensor_file(path, std::move(all), is_keras_weights(path) ? keras_places() : KerasPlaces()));
 }
 
 void Model::load_weights(const std::string& path) { load_weights(path, {}); }
@@ -103,7 +103,7 @@ void Model::load_weights(const std::string& path) { load_weights(path, {}); }
 WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOptions& options) {
   ModelTraining& t = training();
   build();
-  auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path).take());
+  auto loaded = std::make_shared<LoadedTensors>(LoadedTensors::read(path, options.rules).take());
   if (options.by_name || options.skip_mismatch) loaded->let_differ(options.skip_mismatch);
   const Types types = t.types_of_weights();
   if (types.empty()) {
@@ -111,6 +111,9 @@ WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOp
     return {.checkpoint = path};
   }
   t.find_own_names(*this, example_types());
+  std::vector<std::string> in_order;
+  for (const std::string& weight : t.weights()) in_order.push_back(t.name_in_file(weight));
+  loaded->name_by_position(in_order);
   return loaded->give_to(*t.strategy.impl().variables, name(), types, t.own_names()).take();
 }
 

@@ -134,7 +134,10 @@ Status Estimator::Impl::warm_start(const Graph& graph) {
   if (status.ok()) status = states->warm_started()->finish();
   if (!status.ok()) return discard(), status;
   const WarmStartReport report = states->warm_started()->report();
-  if (!estimator_log() || !states->warm_started()->is_whole()) info(report.text());
+  if (events.on_warm_start)
+    events.on_warm_start(report);
+  else if (!estimator_log() || !states->warm_started()->is_whole())
+    info(report.text());
   states->end_warm_start();
   if (report.loaded.contains("global_step")) {
     TENON_ASSIGN(const Array value, states->read("global_step"));

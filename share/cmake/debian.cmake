@@ -1,5 +1,5 @@
-# `make deb`: the packages tenon and tenon-sdk, neither of which needs the other, and tenon-mpi, tenon-pictures and
-# tenon-server where they were built.
+# `make deb`: the packages tenon and tenon-sdk, neither of which needs the other, and tenon-mpi, tenon-pictures, tenon-server and
+# tenon-hdf5 where they were built.
 set(CPACK_PACKAGE_NAME tenon)
 set(CPACK_PACKAGE_VENDOR "The Tenon developers")
 set(CPACK_PACKAGE_CONTACT "The Tenon developers <tenon@example.org>")
@@ -18,6 +18,9 @@ if(TARGET pictures_cairo)
 endif()
 if(TARGET server_tls OR TARGET server_grpc)
   list(APPEND CPACK_COMPONENTS_ALL server)
+endif()
+if(TARGET files_hdf5)
+  list(APPEND CPACK_COMPONENTS_ALL hdf5)
 endif()
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -43,4 +46,7 @@ set(CPACK_COMPONENT_PICTURES_DESCRIPTION "Pictures of trainings with Tenon, draw
 set(CPACK_DEBIAN_SERVER_PACKAGE_NAME tenon-server)
 set(CPACK_DEBIAN_SERVER_PACKAGE_ENHANCES tenon)
 set(CPACK_COMPONENT_SERVER_DESCRIPTION "TLS and gRPC of Tenon's server")
+set(CPACK_DEBIAN_HDF5_PACKAGE_NAME tenon-hdf5)
+set(CPACK_DEBIAN_HDF5_PACKAGE_ENHANCES tenon)
+set(CPACK_COMPONENT_HDF5_DESCRIPTION "Keras's files of weights, read and written by Tenon")
 include(CPack)

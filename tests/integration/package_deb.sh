@@ -48,6 +48,11 @@ if [ -d "$build/lib/tenon/server" ]; then  # likewise
   done
   [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep -E 'grpc|libssl' || fail "$tenon: needs gRPC or OpenSSL"
 fi
+if [ -e "$build/lib/tenon/files/hdf5.so" ]; then  # likewise
+  expected=$((expected + 1)) hdf5=$(echo packages/tenon-hdf5_*.deb)
+  dpkg-deb -c "$hdf5" | grep -q '/tenon/files/hdf5\.so$' || fail "$hdf5: no hdf5.so"
+  [ "$depends" = OFF ] || ! dpkg-deb -f "$tenon" Depends | grep hdf5 || fail "$tenon: needs HDF5"
+fi
 [ "$(find packages -maxdepth 1 -name '*.deb' | wc -l)" -eq $expected ] && [ -s "$tenon" ] && [ -s "$sdk" ] ||
   fail "expected the packages tenon and tenon-sdk, found $(ls packages)"
 for package in "$tenon" "$sdk"; do

@@ -8,6 +8,7 @@
 #include "tenon/example.h"
 #include "tenon/op_list.h"
 #include "tenon/tfrecord.h"
+#include "tenon/weights.h"
 
 namespace tenon::runner {
 namespace {
@@ -48,17 +49,13 @@ std::string json_of(const Survey& s) {
       .str();
 }
 
-void print_values(const CheckpointFile& checkpoint, const std::string& name, bool json) {
-  const std::vector<double> values = checkpoint.read(name).take();
+void print_numbers(const std::string& name, const std::vector<double>& values, bool json) {
   if (!json) {
     for (const double v : values) print("%.9g\n", v);
     return;
   }
   std::string list;
-  for (const double v : values) {
-    if (!list.empty()) list += ", ";
-    list += std::isfinite(v) ? format("%.9g", v) : "null";
-  }
+  for (const double v : values) add_item(list, std::isfinite(v) ? format("%.9g", v) : "null");
   print_line(Json("result").add("name", name).raw("values", json_list(list)).str());
 }
 
@@ -87,7 +84,8 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
     throw Error(
         Status(Code::kInvalid, checkpoint.skipped().front() + "; the newest that is whole is " + checkpoint.prefix()));
   const bool json = flags.boolean("json");
-  if (!flags.text("values").empty()) return print_values(checkpoint, flags.text("values"), json), 0;
+  if (const std::string& name = flags.text("values"); !name.empty())
+    return print_numbers(name, checkpoint.read(name).take(), json), 0;
   check(checkpoint.verify());
   int64_t bytes = 0;
   std::string list;
@@ -104,6 +102,36 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
   else
     print("%s: %s, %s, all checksums right\n", checkpoint.prefix().c_str(),
           counted(static_cast<int64_t>(checkpoint.tensors().size()), "tensor").c_str(),
+          bytes_text(static_cast<double>(bytes)).c_str());
+  return 0;
+}
+
+int inspect_weights(const Flags& flags, const std::string& path) {
+  const WeightsFile weights = WeightsFile::open(path, flags.text("rules")).take();
+  const bool json = flags.boolean("json");
+  if (const std::string& name = flags.text("values"); !name.empty()) {
+    const std::vector<double> values = weights.read(name).take().to<double>();
+    return print_numbers(name, values, json), 0;
+  }
+  int64_t bytes = 0, elements = 0;
+  std::string list;
+  for (const auto& [name, type] : weights.tensors()) {
+    bytes += type.bytes(), elements += type.shape.elements();
+    if (json)
+      add_item(list, Json().add("name", name).add("type", type.str()).add("bytes", type.bytes()).str());
+    else
+      print("%-52s %s\n", name.c_str(), type.str().c_str());
+  }
+  if (json)
+    print_line(Json("result")
+                   .add("path", weights.path())
+                   .add("parameters", elements)
+                   .add("bytes", bytes)
+                   .raw("tensors", json_list(list))
+                   .str());
+  else
+    print("%s: %s, %s parameters, %s\n", weights.path().c_str(),
+          counted(static_cast<int64_t>(weights.tensors().size()), "tensor").c_str(), with_commas(elements).c_str(),
           bytes_text(static_cast<double>(bytes)).c_str());
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "model/model_run.h"
 #include "process.h"
 #include "tenon/processes.h"
+#include "tenon/text.h"
 #include "train/progress.h"
 #include "train/train_profile.h"
 #include "train/train_summaries.h"
@@ -32,9 +33,12 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("quiet", false, "print the result alone");
   flags.text(
       "warm_start_from", "",
-      "begin with the values that this checkpoint has: a prefix, a directory, a .safetensors file; one in model_dir "
-      "wins");
+      "begin with the values that this checkpoint has: a prefix, a directory, a file .safetensors, .weights.h5, .keras or "
+      ".h5; one in model_dir wins");
+  flags.alias("warm_start", "warm_start_from");
   flags.alias("weights", "warm_start_from");
+  flags.text("rules", "",
+             "with --warm_start_from: a file of rules that give its tensors other names and axes, as those of PyTorch need");
   flags.text("vars_to_warm_start", ".*",
              "with --warm_start_from: of weights whose names begin with a match of this "
              "regular expression");
@@ -84,15 +88,36 @@ std::map<std::string, std::string> renames_of(const std::string& text) {
 
 std::optional<WarmStartSettings> warm_start_of(const Flags& flags) {
   if (flags.text("warm_start_from").empty()) {
-    for (const char* name : {"vars_to_warm_start", "var_name_to_prev_var_name", "skip_mismatch"})
+    for (const char* name : {"vars_to_warm_start", "var_name_to_prev_var_name", "skip_mismatch", "rules"})
       if (flags.given(name)) throw UsageError{format("--%s needs --warm_start_from CHECKPOINT", name)};
     return std::nullopt;
   }
   return WarmStartSettings{
       .ckpt_to_initialize_from = flags.text("warm_start_from"),
       .vars_to_warm_start = {std::vector{flags.text("vars_to_warm_start")}, VarsToWarmStart::Among::kWeights},
+      .rules = flags.text("rules"),
       .var_name_to_prev_var_name = renames_of(flags.text("var_name_to_prev_var_name")),
       .skip_mismatch = flags.boolean("skip_mismatch")};
+}
+
+std::string json_names(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) add_item(list, json_string(name));
+  return json_list(list);
+}
+
+// The whole of it; without --json the line has the first names.
+void print_warm_start(const WarmStartReport& report) {
+  Json loaded;
+  for (const auto& [variable, tensor] : report.loaded) loaded.add(variable, tensor);
+  print_line(Json("warm_start")
+                 .add("checkpoint", report.checkpoint)
+                 .raw("loaded", loaded.str())
+                 .raw("fresh", json_names(report.fresh))
+                 .raw("mismatched", json_names(report.mismatched))
+                 .raw("left_over", json_names(report.left_over))
+                 .raw("unmatched", json_names(report.unmatched))
+                 .str());
 }
 
 RunConfig config_of(const Flags& flags, const ModelRun& model) {
@@ -173,6 +198,8 @@ class Training {
     RunEvents e = model_.events();
     const auto info = e.on_info;
     e.on_info = [this, info](const std::string& line) { progress_.clear(), info(line); };
+    if (flags_.boolean("json") && !model_.quiet() && !model_.estimator_log())
+      e.on_warm_start = [this](const WarmStartReport& report) { progress_.clear(), print_warm_start(report); };
     e.on_evaluate = [this](int64_t step, const EvalResult& r) {
       if (measure_) measured_ = measure_();
       if (!model_.quiet()) print_evaluation(step, r);

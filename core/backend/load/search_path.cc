@@ -1,28 +1,19 @@
 #include "backend/load/search_path.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 
 #include "backend/abi.h"
 #include "backend/load/trust.h"
 #include "base/file/descriptor.h"
+#include "base/process/installed.h"
 #include "base/text.h"
-
-// Where the package that a program was linked against keeps its backends; find_package(Tenon) adds the file that
-// defines it (share/cmake/installed_backends.cc.in).
-extern "C" __attribute__((weak)) const char tenon_installed_backends[];
 
 namespace tenon {
 namespace {
@@ -63,20 +54,10 @@ class Builder {
   std::vector<std::string> reals_;
 };
 
-std::vector<std::string> entries_of(std::string_view path) {
-  std::vector<std::string> out;
-  for (;;) {
-    const size_t colon = path.find(':');
-    out.emplace_back(path.substr(0, colon));
-    if (colon == std::string_view::npos) return out;
-    path.remove_prefix(colon + 1);
-  }
-}
-
 void add_plugin_path(Builder& builder) {
   const char* path = ::secure_getenv("TENON_PLUGIN_PATH");
   if (!path || !*path) return;
-  for (const std::string& entry : entries_of(path)) builder.add(entry);
+  for (const std::string& entry : entries_of_path(path)) builder.add(entry);
 }
 
 // The base directory specification says that relative values are to be ignored.
@@ -87,35 +68,6 @@ void add_user(Builder& builder) {
     builder.add(cat(data, "/tenon/plugins"));
   else if (home && *home == '/')
     builder.add(cat(home, "/.local/share/tenon/plugins"));
-}
-
-// Not in set-uid programs: anybody can make a hard link to one, in a directory of their own.
-void add_beside_program(Builder& builder) {
-  if (::getauxval(AT_SECURE)) return;
-  char path[PATH_MAX];
-  const ssize_t n = ::readlink("/proc/self/exe", path, sizeof path);
-  if (n <= 0) return;
-  const std::filesystem::path bin = std::filesystem::path(std::string(path, static_cast<size_t>(n))).parent_path();
-  builder.add((bin / "../lib/tenon").string());
-  builder.add((bin / "../lib64/tenon").string());
-}
-
-// Those of the RUNPATH that the package's pkg-config file gives a program.
-void add_run_path(Builder& builder) {
-  static const char here = 0;
-  Dl_info info;
-  link_map* map = nullptr;
-  if (::dladdr1(&here, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map || !map->l_ld) return;
-  std::optional<ElfW(Xword)> offset;
-  ElfW(Addr) table = 0;
-  for (const ElfW(Dyn)* d = map->l_ld; d->d_tag != DT_NULL; ++d) {
-    if (d->d_tag == DT_STRTAB) table = d->d_un.d_ptr;
-    if (d->d_tag == DT_RUNPATH || d->d_tag == DT_RPATH) offset = d->d_un.d_val;
-  }
-  if (!table || !offset) return;
-  const char* const text = reinterpret_cast<const char*>(table < map->l_addr ? table + map->l_addr : table) + *offset;
-  for (const std::string& entry : entries_of(text))
-    if (entry.starts_with('/') && std::filesystem::path(entry).filename() == "tenon") builder.add(entry);
 }
 
 // A directory that is not there has none; one that cannot be listed is refused.
@@ -145,12 +97,7 @@ SearchPath search_path() {
   Builder builder;
   add_plugin_path(builder);
   add_user(builder);
-  add_beside_program(builder);
-  add_run_path(builder);
-  if (&tenon_installed_backends) builder.add(tenon_installed_backends);
-#ifdef TENON_INSTALLED_BACKENDS
-  builder.add(TENON_INSTALLED_BACKENDS);
-#endif
+  for (const std::string& directory : installed_directories()) builder.add(directory);
   return std::move(builder.out);
 }
 

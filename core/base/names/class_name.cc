@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <cctype>
 #include <cstdlib>
 
 namespace tenon {
@@ -26,6 +27,17 @@ std::string class_name(const std::type_info& type) {
   const std::string name = failed == 0 ? clear : type.name();
   std::free(clear);
   return without_namespaces(name);
+}
+
+std::string snake_case(std::string_view name) {
+  const auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])); };
+  const auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])); };
+  std::string out;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (i > 0 && upper(i) && (lower(i + 1) || lower(i - 1))) out += '_';
+    out += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
+  }
+  return out;
 }
 
 }  // namespace tenon

@@ -50,7 +50,10 @@ struct NameExpression::Compiled {
   std::regex regex;
 };
 
-Result<NameExpression> NameExpression::make(std::string_view text) {
+Result<NameExpression> NameExpression::make(std::string_view text) { return compiled(text, false); }
+Result<NameExpression> NameExpression::make_with_groups(std::string_view text) { return compiled(text, true); }
+
+Result<NameExpression> NameExpression::compiled(std::string_view text, bool groups) {
   const std::string quoted = cat("'", abbreviated(text), "'");
   if (const size_t parts = parts_of(text); parts > kMostParts)
     return invalid(quoted, " is too long a regular expression: expected at most ", kMostParts,
@@ -58,14 +61,14 @@ Result<NameExpression> NameExpression::make(std::string_view text) {
   if (const int count = look_aheads_of(text); count > kMostLookAheads)
     return invalid(quoted, " looks ahead ", count, " times, expected at most ", kMostLookAheads,
                    " of (?=..) and (?!..)");
-  // Without groups to remember it is decided in time that grows with the name's length, not with its exponential, and the
-  // matcher calls itself for states of the expression alone, not for characters of the name.
-  constexpr auto kFlags =
-      std::regex_constants::ECMAScript | std::regex_constants::nosubs | std::regex_constants::__polynomial;
+  // It is decided in time that grows with the name's length, not with its exponential, and the matcher calls itself for states
+  // of the expression alone, not for characters of the name.
+  auto flags = std::regex_constants::ECMAScript | std::regex_constants::__polynomial;
+  if (!groups) flags |= std::regex_constants::nosubs;
   NameExpression out;
   out.text_ = text;
   try {
-    out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(out.text_, kFlags)});
+    out.compiled_ = std::make_shared<const Compiled>(Compiled{std::regex(out.text_, flags)});
   } catch (const std::regex_error& error) {
     return invalid(quoted, " is no regular expression: ", error.what());
   }
@@ -74,6 +77,12 @@ Result<NameExpression> NameExpression::make(std::string_view text) {
 
 bool NameExpression::begins(const std::string& name) const {
   return std::regex_search(name, compiled_->regex, std::regex_constants::match_continuous);
+}
+
+std::optional<std::string> NameExpression::replaced(const std::string& name, const std::string& by) const {
+  std::smatch match;
+  if (!std::regex_match(name, match, compiled_->regex)) return std::nullopt;
+  return match.format(by);
 }
 
 bool NameExpression::is_in(const std::string& name) const { return std::regex_search(name, compiled_->regex); }

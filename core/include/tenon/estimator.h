@@ -134,6 +134,8 @@ struct RunEvents {
   std::function<void(int64_t step, const Logs& values)> on_log_tensors = {};
   std::function<void(int64_t step, const std::string& path)> on_checkpoint = {};
   std::function<void(const std::string& line)> on_info = {};  // warnings of the device's compiler among them, each once
+  // What a warm start has loaded and what not, whole; on_info gets a line of it, unless this is set.
+  std::function<void(const WarmStartReport& report)> on_warm_start = {};
   std::function<void(int64_t step, const EvalResult& results)> on_evaluate = {};
   // What the backend logs while a call is in progress, in order with on_info, which gets it unless this is set.
   std::function<void(const std::string& line)> on_device_log = {};

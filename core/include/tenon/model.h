@@ -19,6 +19,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -131,9 +132,13 @@ struct LoadWeightsOptions {
   // model's own, "base/dense/kernel", these are meant, and "dense/kernel" is another layer's.
   bool by_name = false;
   bool skip_mismatch = false;  // the same, and so do those that have another type
+  // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none. What is
+  // expected of them is the same.
+  std::string rules = {};
 };
 
 class ModelTraining;
+struct KerasPlace;
 struct ExportOptions;  // tenon/export.h
 struct SummaryTable;
 
@@ -194,9 +199,9 @@ class Model : public Layer {
   Logs test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {});
   std::vector<Array> predict_on_batch(const Examples& x);
 
-  // To files and back, in the safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints,
-  // PATH.index and PATH.data-00000-of-00001; Keras's .keras and .h5 are an error. Files are there whole or not at all; NaN and
-  // infinity are an error.
+  // To files and back, in the safetensors format where the path ends with ".safetensors", as Keras's weights where it ends with
+  // ".weights.h5", else as TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. Of Keras's other files, .keras
+  // and .h5, the weights are loaded (share/doc/weights.md). Files are there whole or not at all; NaN and infinity are an error.
   // Everything that this model's training needs to go on with the same bits: its weights, its optimizer's slots and counters,
   // the learning rate. Names in the file are those that they have where the strategy has nothing else, so that a like model of
   // any program finds them; Strategy::save has all that the strategy has, by its names. What is loaded before a model was called
@@ -251,6 +256,7 @@ class Model : public Layer {
   std::vector<Type> example_types() const;
   void build();
   SummaryTable summarized(const SummaryOptions& options);
+  std::map<std::string, KerasPlace, std::less<>> keras_places();
   ModelTraining& training();
   ModelTraining& compiled_training(const char* what);
   [[noreturn]] void fail_of_input(const Symbol::Node& input) const;

@@ -6,7 +6,7 @@
 // the checkpoint was left over. The file may be of another model, optimizer or program: one of Tenon's or TensorFlow's, of a
 // Saver or of tf.train.Checkpoint (whose "model/layer_with_weights-0/kernel/.ATTRIBUTES/VARIABLE_VALUE" is found by the
 // variable's name, "dense/kernel", and the slots of Keras's Adam, AdamW, Adagrad, SGD and RMSprop by theirs,
-// "dense/kernel/Momentum"), or one in the safetensors format. Names are those of TensorFlow's Estimator. The slot
+// "dense/kernel/Momentum"), one in the safetensors format, or one of Keras's. Names are those of TensorFlow's Estimator. The slot
 // VARIABLE/Momentum that TensorFlow 1 wrote is for Momentum(), and an error for SGD's, which keeps another number (tenon/optimizers.h).
 #pragma once
 
@@ -43,9 +43,12 @@ class VarsToWarmStart {
 };
 
 struct WarmStartSettings {
-  // A prefix, PREFIX.index, a directory (its newest checkpoint), or a path that ends with ".safetensors".
+  // A prefix, PREFIX.index, a directory (its newest checkpoint), or a file of another library: ".safetensors", or Keras's
+  // ".weights.h5", ".keras" and ".h5" (share/doc/weights.md).
   std::string ckpt_to_initialize_from = {};
   VarsToWarmStart vars_to_warm_start = ".*";
+  // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none.
+  std::string rules = {};
   // The checkpoint's name of a variable that has another name here. Where both end with "/" they stand for all names that
   // begin so; "" stands for all names: {{"", "encoder/"}} finds "dense/kernel" as "encoder/dense/kernel". One whose name
   // the checkpoint does not have is an error; one that no variable takes is to an Estimator, as in TensorFlow, and is told

@@ -1,5 +1,4 @@
 // Layers as objects.
-#include <cctype>
 #include <map>
 #include <typeinfo>
 
@@ -40,18 +39,6 @@ constexpr int kMostNested = 200;  // calls of layers inside one another, which a
 std::string class_of(const Layer& layer) {
   const std::string name = class_name(typeid(layer));
   return name.substr(0, name.find('<'));
-}
-
-// As Keras does it: "Conv2DTranspose" -> "conv2d_transpose", "ReLU" -> "re_lu".
-std::string snake_case(const std::string& name) {
-  const auto upper = [&](size_t i) { return i < name.size() && std::isupper(static_cast<unsigned char>(name[i])); };
-  const auto lower = [&](size_t i) { return i < name.size() && std::islower(static_cast<unsigned char>(name[i])); };
-  std::string out;
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (i > 0 && upper(i) && (lower(i + 1) || lower(i - 1))) out += '_';
-    out += static_cast<char>(std::tolower(static_cast<unsigned char>(name[i])));
-  }
-  return out;
 }
 
 // While a layer builds: its scope, what it shares and freezes; as before when it ends.

@@ -59,8 +59,8 @@ Status status_of(const std::string& path, const Differences& differences) {
 
 }  // namespace
 
-Result<LoadedTensors> LoadedTensors::read(const std::string& path) {
-  TENON_ASSIGN(const TensorFile file, TensorFile::open(path));
+Result<LoadedTensors> LoadedTensors::read(const std::string& path, const std::string& rules) {
+  TENON_ASSIGN(const TensorFile file, TensorFile::open(path, rules));
   uint64_t bytes = 0;
   for (const auto& entry : file.tensors()) bytes += static_cast<uint64_t>(entry.second.bytes());
   TENON_TRY(room_for(bytes, cat("the tensors of '", file.path(), "'")));
@@ -75,7 +75,17 @@ Result<LoadedTensors> LoadedTensors::read(const std::string& path) {
     TENON_TRY(file.read(name, value.bytes()));
     tensors.emplace(name, std::move(value));
   }
-  return LoadedTensors(file.path(), std::move(tensors), has_training);
+  return LoadedTensors(file.path(), std::move(tensors), has_training, file.by_position());
+}
+
+void LoadedTensors::name_by_position(const std::vector<std::string>& variables) {
+  for (const auto& [tensor, variable] : tensors_by_position(by_position_, variables))
+    if (const auto found = tensors_.find(tensor); found != tensors_.end() && !tensors_.contains(variable)) {
+      Array value = std::move(found->second);
+      tensors_.erase(found);
+      tensors_.emplace(variable, std::move(value));
+    }
+  by_position_.clear();
 }
 
 TensorTypes LoadedTensors::types() const {

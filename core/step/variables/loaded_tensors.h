@@ -29,7 +29,9 @@ class TensorTypes {
 class LoadedTensors {
  public:
   // NaN and infinity are refused.
-  static Result<LoadedTensors> read(const std::string& path);
+  static Result<LoadedTensors> read(const std::string& path, const std::string& rules = {});
+  // Names what the file has by position alone: `variables` are the model's, in the order of their making, by their names in files.
+  void name_by_position(const std::vector<std::string>& variables);
 
   TensorTypes types() const;
   // `missing` where there is no i64 scalar of that name.
@@ -67,11 +69,15 @@ class LoadedTensors {
   bool has_all(const NamesByTensor& names) const;
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
-  LoadedTensors(std::string path, Arrays tensors, bool has_training)
-      : path_(std::move(path)), tensors_(std::move(tensors)), has_training_(has_training) {}
+  LoadedTensors(std::string path, Arrays tensors, bool has_training, TensorFile::ByPosition by_position)
+      : path_(std::move(path)),
+        tensors_(std::move(tensors)),
+        has_training_(has_training),
+        by_position_(std::move(by_position)) {}
   std::string path_;
   Arrays tensors_;
   bool has_training_ = false;  // it says where training stood
+  TensorFile::ByPosition by_position_;
   bool differs_ = false, skips_ = false;
 };
 

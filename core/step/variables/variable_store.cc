@@ -48,6 +48,11 @@ Status VariableStore::check_restores(const Graph& graph, const TensorFile& check
 }
 
 Status VariableStore::provide(const Graph& graph, const TensorFile* checkpoint, std::vector<std::string>* anew) {
+  if (!checkpoint && warm_) {
+    std::vector<std::string> names;
+    for (const Variable& v : graph.variables) names.push_back(v.name);
+    warm_->learn(names);
+  }
   TENON_TRY(checkpoint ? check_restores(graph, *checkpoint, anew) : check_warm(graph));
   TENON_TRY(check_waiting(graph));
   for (const Variable& v : graph.variables) {
@@ -106,6 +111,9 @@ Status VariableStore::check_warm(const Graph& graph) const {
 Status VariableStore::warm_start(WarmStart from) {
   std::map<std::string, WarmStart::Source> sources;
   Arrays values;  // all are read before the first is written
+  std::vector<std::string> names;
+  for (const auto& entry : variables_) names.push_back(entry.first);
+  from.learn(names);
   for (const auto& [name, stored] : variables_) {
     TENON_ASSIGN(const WarmStart::Source source, from.source_of(name, stored->type(), roles_.at(name)));
     if (!source.tensor.empty()) {

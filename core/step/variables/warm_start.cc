@@ -52,7 +52,7 @@ std::string WarmStartReport::text() const {
 
 Result<WarmStart> WarmStart::open(WarmStartSettings settings) {
   if (settings.ckpt_to_initialize_from.empty()) return invalid("warm start: ckpt_to_initialize_from is empty");
-  TENON_ASSIGN(TensorFile file, TensorFile::open(settings.ckpt_to_initialize_from));
+  TENON_ASSIGN(TensorFile file, TensorFile::open(settings.ckpt_to_initialize_from, settings.rules));
   WarmStart out(std::move(settings), std::move(file));
   for (const std::string& text : out.settings_.vars_to_warm_start.expressions()) {
     Result<NameExpression> expression = NameExpression::make(text);
@@ -104,12 +104,20 @@ Result<WarmStart::Source> WarmStart::source_of(const std::string& variable, cons
   if (!selects(variable, role)) return Source();
   const Rename* rename = rename_of(variable);
   const std::string asked = rename ? rename->second + variable.substr(rename->first.size()) : variable;
-  TENON_ASSIGN(const std::string name, name_in_file(file_, asked));
+  const auto placed = by_position_.find(asked);
+  TENON_ASSIGN(const std::string name, placed != by_position_.end() && !file_.tensors().contains(asked)
+                                           ? Result<std::string>(placed->second)
+                                           : name_in_file(file_, asked));
   if (name.empty() || is_note(name)) return Source();
   const auto found = file_.tensors().find(name);
   if (found->second == type) return Source{name};
   if (settings_.skip_mismatch) return Source{{}, true};
   return other_type(file_.path(), name, found->second, variable, type);
+}
+
+void WarmStart::learn(const std::vector<std::string>& variables) {
+  for (const auto& [tensor, variable] : tensors_by_position(file_.by_position(), variables))
+    by_position_.emplace(variable, tensor);
 }
 
 Result<Array> WarmStart::read(const std::string& tensor, const Type& type) const {

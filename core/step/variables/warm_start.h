@@ -36,6 +36,9 @@ class WarmStart {
   // Opens the file. Errors: a regular expression that is none, a rename to what the file does not have.
   static Result<WarmStart> open(WarmStartSettings settings);
 
+  // The model's variables, in the order of their making: by it they are found where the file names none.
+  void learn(const std::vector<std::string>& variables);
+
   // What a variable begins with; `tensor` is empty where it begins anew.
   struct Source {
     std::string tensor;
@@ -67,6 +70,7 @@ class WarmStart {
   WarmStartSettings settings_;
   TensorFile file_;
   std::vector<NameExpression> expressions_;
+  std::map<std::string, std::string, std::less<>> by_position_;
   std::map<std::string, VariableRole> noted_;
   std::map<std::string, std::string> loaded_;
   std::set<std::string> fresh_, mismatched_;

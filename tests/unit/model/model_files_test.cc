@@ -347,22 +347,25 @@ TEST_P(ModelFiles, StepsAndLearningRateGoOn) {
   EXPECT_EQ(other.strategy().read("global_step").item(), 9);
 }
 
-// Keras's names and directories: the error says which forms there are, and nothing is written.
+// Names of other formats and directories: the error says which forms there are, and nothing is written.
 TEST(ModelFilesErrors, NamesOfOtherFormatsAreRefused) {
   TemporaryDirectory directory;
   const std::string forms =
-      "expected NAME.safetensors, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
-  const auto foreign = [&](const std::string& path, const std::string& ending) {
-    return "'" + path + "': files of " + ending + " are neither written nor read; " + forms;
-  };
+      "expected NAME.safetensors, NAME.weights.h5, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
   Sequential model = compiled();
   train(model, 1);
-  const std::string keras = directory / "m.keras", h5 = directory / "m.weights.h5", none = directory.path() + "/";
-  EXPECT_EQ(message_of([&] { model.save(keras); }), foreign(keras, ".keras"));
-  EXPECT_EQ(message_of([&] { model.load(keras); }), foreign(keras, ".keras"));
-  EXPECT_EQ(message_of([&] { model.save_weights(h5); }), foreign(h5, ".h5"));
-  EXPECT_EQ(message_of([&] { model.load_weights(h5); }), foreign(h5, ".h5"));
-  EXPECT_EQ(message_of([&] { model.strategy().save(h5); }), foreign(h5, ".h5"));
+  const std::string keras = directory / "m.keras", h5 = directory / "m.h5", none = directory.path() + "/",
+                    weights = directory / "m.weights.h5", numpy = directory / "m.npz";
+  const std::string only = "': of Keras's files .weights.h5 alone is written; " + forms;
+  EXPECT_EQ(message_of([&] { model.save(keras); }), "'" + keras + only);
+  EXPECT_EQ(message_of([&] { model.save_weights(h5); }), "'" + h5 + only);
+  const std::string foreign = "'" + numpy + "': files of .npz are neither written nor read; " + forms;
+  EXPECT_EQ(message_of([&] { model.save(numpy); }), foreign);
+  EXPECT_EQ(message_of([&] { model.load_weights(numpy); }), foreign);
+  const std::string alone =
+      "'" + weights + "' takes weights alone, as save_weights() writes them, not what training is made of";
+  EXPECT_EQ(message_of([&] { model.save(weights); }), alone);
+  EXPECT_EQ(message_of([&] { model.strategy().save(weights); }), alone);
   EXPECT_EQ(message_of([&] { model.save(none); }), "'" + none + "' names no file; " + forms);
   EXPECT_EQ(message_of([&] { model.save(""); }), "'' names no file; " + forms);
   EXPECT_EQ(directory.entries(), 0u);

@@ -1,4 +1,4 @@
-#include "backend/load/probe_keeper.h"
+#include "base/process/probe_keeper.h"
 
 #include <signal.h>
 #include <sys/prctl.h>

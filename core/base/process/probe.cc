@@ -1,4 +1,4 @@
-#include "backend/load/probe.h"
+#include "base/process/probe.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -17,7 +17,7 @@
 #include <numeric>
 #include <optional>
 
-#include "backend/load/probe_keeper.h"
+#include "base/process/probe_keeper.h"
 #include "base/file/descriptor.h"
 #include "base/text.h"
 

@@ -1,0 +1,67 @@
+#include "checkpoint/keras/keras_writer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "checkpoint/keras/hdf5_file.h"
+#include "checkpoint/keras/keras_names.h"
+#include "checkpoint/within_memory.h"
+
+namespace tenon {
+namespace {
+
+KerasPlace place_of(const std::string& scope, bool is_recurrent, const KerasPlaces& places) {
+  if (const auto found = places.find(scope); found != places.end()) return found->second;
+  if (scope.empty()) return {};
+  const std::string last(leaf_of_weight(scope));
+  return {cat("layers/", scope, is_recurrent ? "/cell" : ""), is_recurrent ? cat(last, "_cell") : last};
+}
+
+// A dataset and a group of one name, or two datasets of one, are an error of the names.
+Status check_paths(const std::string& path, const std::vector<Hdf5Source>& datasets) {
+  std::set<std::string_view> all;
+  for (const Hdf5Source& d : datasets)
+    if (!all.insert(d.dataset.path).second)
+      return invalid(path, ": two weights would be '", abbreviated(d.dataset.path), "'; give their layers names");
+  return {};
+}
+
+}  // namespace
+
+Status write_keras_weights(const std::string& path, const std::vector<TensorSource>& tensors,
+                           const KerasPlaces& places) {
+  return within_memory("write", path, [&]() -> Status {
+    std::map<std::string, std::vector<const TensorSource*>> scopes;
+    for (const TensorSource& t : tensors) {
+      scopes[std::string(scope_of_weight(t.name))].push_back(&t);
+    }
+    std::vector<Hdf5Names> groups;
+    std::vector<Hdf5Source> datasets;
+    for (auto& [scope, weights] : scopes) {
+      const bool is_recurrent = std::any_of(weights.begin(), weights.end(), [](const TensorSource* t) {
+        return leaf_of_weight(t->name) == "recurrent_kernel";
+      });
+      const KerasPlace place = place_of(scope, is_recurrent, places);
+      const std::string group = cat(place.path, place.path.empty() ? "" : "/", "vars");
+      if (!place.name.empty()) groups.push_back({group, "name", {place.name}});
+      std::stable_sort(weights.begin(), weights.end(), [](const TensorSource* a, const TensorSource* b) {
+        return rank_of_weight(leaf_of_weight(a->name)) < rank_of_weight(leaf_of_weight(b->name));
+      });
+      for (size_t i = 0; i < weights.size(); ++i) {
+        const Type& type = weights[i]->type;
+        Hdf5Dataset d{.path = cat(group, "/", i), .type = hdf5_type(type.dtype)};
+        if (d.type == Hdf5Type::kOther)
+          return invalid(path, ": tensor '", abbreviated(weights[i]->name), "' is ", type.str(),
+                         ", which the format does not have");
+        d.dims.assign(type.shape.begin(), type.shape.end());
+        d.bytes = type.bytes();
+        datasets.push_back({std::move(d), weights[i]->fill});
+      }
+    }
+    TENON_TRY(check_paths(path, datasets));
+    return write_hdf5(path, std::move(groups), datasets);
+  });
+}
+
+}  // namespace tenon

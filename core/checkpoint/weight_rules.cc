@@ -1,0 +1,167 @@
+#include "checkpoint/weight_rules.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/file/file.h"
+#include "base/text.h"
+
+namespace tenon {
+namespace {
+
+constexpr int64_t kMostRules = 10000, kMostRuleBytes = 1 << 20;
+constexpr int64_t kMostTries = 20'000'000;  // of a rule on a name
+constexpr const char* kRuleForm =
+    "expected REGEX -> NAME [OIHW->HWIO | linear | depthwise | perm 2,3,1,0], or REGEX -> drop";
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (size_t at = 0; (at = text.find_first_not_of(" \t", at)) != text.npos;) {
+    const size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    out.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return out;
+}
+
+// Each of 0..n-1 once, or none.
+std::vector<int> permutation(std::vector<int> axes) {
+  std::vector<int> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  for (size_t i = 0; i < sorted.size(); ++i)
+    if (sorted[i] != static_cast<int>(i)) return {};
+  return axes;
+}
+
+// "OIHW->HWIO"
+std::vector<int> axes_of_letters(std::string_view text) {
+  const size_t arrow = text.find("->");
+  if (arrow == text.npos) return {};
+  const std::string_view from = text.substr(0, arrow), to = text.substr(arrow + 2);
+  if (from.size() != to.size() || from.size() > static_cast<size_t>(kMaxRank)) return {};
+  std::vector<int> axes;
+  for (const char letter : to) {
+    const size_t at = from.find(letter);
+    if (at == from.npos) return {};
+    axes.push_back(static_cast<int>(at));
+  }
+  return permutation(std::move(axes));
+}
+
+// "2,3,1,0"
+std::vector<int> axes_of_numbers(std::string_view text) {
+  std::vector<int> axes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (i % 2 == 1 ? text[i] != ',' : text[i] < '0' || text[i] > '7') return {};
+    if (i % 2 == 0) axes.push_back(text[i] - '0');
+  }
+  if (text.size() % 2 == 0) return {};
+  return permutation(std::move(axes));
+}
+
+std::vector<int> axes_of(const std::vector<std::string>& words) {
+  if (words.size() == 2) return words[0] == "perm" ? axes_of_numbers(words[1]) : std::vector<int>();
+  if (words.size() != 1) return {};
+  if (words[0] == "linear") return {1, 0};
+  if (words[0] == "depthwise") return {2, 3, 0, 1};
+  return axes_of_letters(words[0]);
+}
+
+}  // namespace
+
+Result<WeightRules::Rule> WeightRules::parse_rule(std::string_view line) {
+  const size_t arrow = line.find(" -> ");
+  const std::string_view text = trimmed(line.substr(0, std::min(arrow, line.size())));
+  std::vector<std::string> words = words_of(arrow == line.npos ? std::string_view() : line.substr(arrow + 4));
+  if (text.empty() || words.empty()) return invalid(kRuleForm, ", found '", abbreviated(line), "'");
+  TENON_ASSIGN(NameExpression expression, NameExpression::make_with_groups(text));
+  Rule rule{std::move(expression), words[0], {}, 0};
+  words.erase(words.begin());
+  if (rule.name == "drop") rule.name.clear();
+  if (!words.empty()) rule.axes = axes_of(words);
+  if (!words.empty() && (rule.axes.empty() || rule.name.empty()))
+    return invalid(kRuleForm, ", found '", abbreviated(join(words, " ")), "' behind the name");
+  return rule;
+}
+
+Result<WeightRules> WeightRules::parse(std::string_view text, const std::string& file) {
+  WeightRules out;
+  out.file_ = file;
+  int number = 0;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = trimmed(text.substr(at, end - at));
+    at = end + 1;
+    ++number;
+    if (line.empty() || line[0] == '#') continue;
+    Result<Rule> rule = parse_rule(line);
+    if (!rule.ok()) return invalid("'", file, "': line ", number, ": ", rule.status().message());
+    if (std::ssize(out.rules_) >= kMostRules) return invalid("'", file, "': expected at most ", kMostRules, " rules");
+    out.rules_.push_back(rule.take());
+    out.rules_.back().line = number;
+  }
+  return out;
+}
+
+Result<WeightRules> WeightRules::read(const std::string& path) {
+  TENON_ASSIGN(const std::string text, read_file(path, kMostRuleBytes));
+  return parse(text, path);
+}
+
+Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::taken(
+    const std::map<std::string, Type, std::less<>>& tensors) const {
+  if (std::ssize(tensors) * std::ssize(rules_) > kMostTries)
+    return invalid("'", file_, "': its ", rules_.size(), " rules are too many for ", tensors.size(), " tensors");
+  std::map<std::string, Taken, std::less<>> out;
+  for (const auto& [from, type] : tensors) {
+    std::string name = from;
+    Taken taken{from, type, {}};
+    bool dropped = false;
+    for (const Rule& rule : rules_) {
+      const std::optional<std::string> replaced = rule.expression.replaced(from, rule.name);
+      if (!replaced) continue;
+      name = *replaced;
+      dropped = rule.name.empty();
+      if (!rule.axes.empty()) {
+        if (type.shape.rank() != static_cast<int>(rule.axes.size()))
+          return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, tensor '",
+                         abbreviated(from), "' is ", type.str());
+        std::vector<int64_t> dims;
+        for (const int axis : rule.axes) dims.push_back(type.shape[axis]);
+        taken.type.shape = Shape(dims);
+        taken.axes = rule.axes;
+      }
+      break;
+    }
+    if (dropped) continue;
+    const auto [at, is_new] = out.emplace(std::move(name), std::move(taken));
+    if (!is_new)
+      return invalid("'", file_, "': tensors '", abbreviated(at->second.from), "' and '", abbreviated(from),
+                     "' would both be '", abbreviated(at->first), "'");
+  }
+  return out;
+}
+
+void turn_axes(std::span<const std::byte> in, const Shape& shape, const std::vector<int>& axes, int64_t width,
+               std::span<std::byte> out) {
+  const size_t rank = axes.size();
+  std::vector<int64_t> strides(rank), sizes(rank), steps(rank), at(rank);
+  int64_t stride = width;
+  for (size_t i = rank; i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[static_cast<int>(i)];
+  }
+  for (size_t i = 0; i < rank; ++i) sizes[i] = shape[axes[i]], steps[i] = strides[static_cast<size_t>(axes[i])];
+  int64_t from = 0;
+  for (int64_t to = 0; to < std::ssize(out); to += width) {
+    std::memcpy(out.data() + to, in.data() + from, static_cast<size_t>(width));
+    for (size_t i = rank; i-- > 0;) {
+      from += steps[i];
+      if (++at[i] < sizes[i]) break;
+      from -= steps[i] * sizes[i];
+      at[i] = 0;
+    }
+  }
+}
+
+}  // namespace tenon
