@@ -82,14 +82,7 @@ class RequestParser {
                        " not formatted correctly. 'signature_name' key must be a string value.");
     out_.signature = find_signature(model_, key);
     if (!out_.signature) return invalid("Serving signature name: " + json_string(key) + " not found in signature def");
-    const std::string& found = out_.signature->method_name;
-    const char* const expected = method_ == RequestMethod::kClassify  ? "tensorflow/serving/classify"
-                                 : method_ == RequestMethod::kRegress ? "tensorflow/serving/regress"
-                                                                      : "";
-    if (*expected && found != expected)
-      return invalid("Expected " + std::string(method_ == RequestMethod::kClassify ? "classification" : "regression") +
-                     " signature method_name to be " + expected + ". Was: " + found);
-    return {};
+    return check_method(*out_.signature, method_);
   }
 
   Status read_rows(dom::element value, const char* list) {

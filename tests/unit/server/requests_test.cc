@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "server/json/answers.h"
@@ -13,14 +14,24 @@
 namespace tenon::server {
 namespace {
 
+// One with the input x, a number of that type.
+class OneInput : public HalfPlus {
+ public:
+  explicit OneInput(DType dtype) : signatures_{{"serving_default", "", {tensor_value("x", dtype, {})}, {}}} {}
+  const std::vector<ServingSignature>& signatures() const override { return signatures_; }
+
+ private:
+  std::vector<ServingSignature> signatures_;
+};
+
 std::string answer_of(std::string body, RequestMethod method = RequestMethod::kPredict,
                       const RequestLimits& limits = {}) {
   HalfPlus model;
   Result<ParsedRequest> request = parse_request(&body, method, model, limits);
   if (!request.ok()) return request.status().message();
   const Result<Arrays> outputs = model.predict(request->signature->key, request->inputs);
-  if (method == RequestMethod::kClassify) return classify_answer(model, *request->signature, *outputs).take();
-  if (method == RequestMethod::kRegress) return regress_answer(*request->signature, *outputs).take();
+  if (method == RequestMethod::kClassify) return classify_answer(model, *request->signature, *outputs);
+  if (method == RequestMethod::kRegress) return regress_answer(*request->signature, *outputs);
   return predict_answer(model, *request->signature, request->format, *outputs, request->rows);
 }
 
@@ -77,6 +88,33 @@ TEST(Requests, BytesAndBoolsKeepTheirTypes) {
   expect_error(R"({"signature_name": "pair", "instances": [{"a": [1, 1], "b": 1.0}]})", "is not of expected type: i32");
 }
 
+// Bits by IEEE 754: of binary16 0x3c00 is 1, 0x2e66 0.1, 0x7bff 65504, 0x0001 2^-24; bfloat16 is the upper half of a float.
+TEST(Requests, FloatsOf16BitsAreRounded) {
+  const auto bits_of = [](DType dtype, const std::string& rows) -> std::vector<uint16_t> {
+    OneInput model(dtype);
+    std::string body = "{\"instances\": [" + rows + "]}";
+    const Result<ParsedRequest> request = parse_request(&body, RequestMethod::kPredict, model, {});
+    EXPECT_TRUE(request.ok()) << request.status().message();
+    if (!request.ok()) return {};
+    const auto bytes = request->inputs.at("x").bytes();
+    std::vector<uint16_t> out(bytes.size() / 2);
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  const auto error_of = [](DType dtype, const std::string& row) {
+    OneInput model(dtype);
+    std::string body = "{\"instances\": [" + row + "]}";
+    return parse_request(&body, RequestMethod::kPredict, model, {}).status().message();
+  };
+  EXPECT_EQ(bits_of(DType::kF16, "1, 0.1, 65504, 65519.9, -2, 6e-8, 2049, 0"),
+            (std::vector<uint16_t>{0x3c00, 0x2e66, 0x7bff, 0x7bff, 0xc000, 0x0001, 0x6800, 0}));
+  EXPECT_EQ(bits_of(DType::kBF16, "1, 0.1, 3e38, -2, 257"),
+            (std::vector<uint16_t>{0x3f80, 0x3dcd, 0x7f62, 0xc000, 0x4380}));
+  EXPECT_NE(error_of(DType::kF16, "65520").find("Cannot convert JSON value: 65520 to f16 without loss"), std::string::npos);
+  EXPECT_NE(error_of(DType::kBF16, "1e39").find("to bf16 without loss"), std::string::npos);
+  EXPECT_NE(error_of(DType::kF16, "\"1\"").find("Type: String is not of expected type: f16"), std::string::npos);
+}
+
 TEST(Requests, ClassifyAndRegressTakeExamples) {
   EXPECT_EQ(
       answer_of(R"({"signature_name": "classify", "examples": [{"x": 0.25}, {"x": 1}]})", RequestMethod::kClassify),
@@ -84,9 +122,12 @@ TEST(Requests, ClassifyAndRegressTakeExamples) {
   EXPECT_EQ(answer_of(R"({"signature_name": "regress", "examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress),
             "{\"results\":[2.5,3.0]}\n");
   expect_error(R"({"examples": [{"x": 1}]})",
-               "Expected classification signature method_name to be tensorflow/serving/classify. Was: "
-               "tensorflow/serving/predict",
+               "the signature \"serving_default\" has no output 'scores' or 'probabilities' with a number a class",
                RequestMethod::kClassify);
+  // The method's name is not looked at, as TF Serving does by itself.
+  EXPECT_EQ(answer_of(R"({"examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress), "{\"results\":[2.5,3.0]}\n");
+  expect_error(R"({"signature_name": "pair", "examples": [{"a": [1, 2], "b": 1}]})", "has more than one number an example",
+               RequestMethod::kRegress);
   expect_error(R"({"signature_name": "regress", "instances": [1]})", "key 'examples' is expected",
                RequestMethod::kRegress);
 }
