@@ -59,7 +59,7 @@ int run_command(const Command& command, const std::vector<std::string>& args, bo
   command.declare(flags, words);
   add_common_flags(flags);
   if (help) {
-    const std::string details = command.details ? "\n" + command.details() : "";
+    const std::string details = command.details ? "\n" + command.details(words) : "";
     print_text(format("usage: tenon %s %s\n\n%s.\n%s%s", command.name, usage(command, words).c_str(), command.summary,
                       details.c_str(), flags.help().c_str()));
     return 0;

@@ -221,6 +221,20 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   return Bench(*models::find_bench_case(only_word({words.begin() + 1, words.end()}, "case", names)), flags).run();
 }
 
+// What the benchmark can time; of all where none is chosen.
+std::string bench_details(const std::vector<std::string>& words) {
+  const std::string which = words.empty() ? "" : words[0];
+  if (which == "serve")
+    return "Asks one `tenon serve`, again and again, and prints how long answers take: --rate as often as it says, else as fast "
+           "as answers come.\n";
+  if (which == "step") return list_of_cases();
+  if (which == "op") return list_of_ops();
+  if (which == "fit") return list_of_fits();
+  if (which == "input") return list_of_inputs();
+  if (which == "exchange" || which == "decode") return "";
+  return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs();
+}
+
 }  // namespace
 
 const Command kBench{
@@ -231,7 +245,7 @@ const Command kBench{
         "text, one op over many shapes, sums over several processes, or a server under load",
     .declare = declare_bench,
     .run = run_bench,
-    .details = [] { return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs(); },
+    .details = bench_details,
 };
 
 }  // namespace tenon::runner
