@@ -1,10 +1,12 @@
 #include "server/models/batcher.h"
 
-#include <exception>
+#include <algorithm>
 #include <utility>
 
 namespace tenon::server {
 namespace {
+
+constexpr double kLearning = 0.2;  // the share of a new time in what is known
 
 Shape with_rows(const Shape& shape, int64_t rows) {
   Shape out = shape;
@@ -63,9 +65,35 @@ Arrays joined(std::span<const JobPart> parts, int64_t rows) {
 
 }  // namespace
 
+int64_t rows_worth(int64_t rows, const std::vector<int64_t>& sizes, const SizeSeconds& seconds) {
+  const auto next = std::lower_bound(sizes.begin(), sizes.end(), rows);
+  if (next == sizes.begin() || *next == rows) return rows;
+  const int64_t less = *(next - 1);
+  const auto all = seconds.find(*next), first = seconds.find(less),
+             rest = seconds.find(*std::lower_bound(sizes.begin(), sizes.end(), rows - less));
+  if (all == seconds.end() || first == seconds.end() || rest == seconds.end()) return rows;
+  return all->second <= first->second + rest->second ? rows : less;
+}
+
 Batcher::Batcher(std::unique_ptr<ServedModel> model, const BatchOptions& options,
                  std::shared_ptr<VersionMetrics> metrics)
-    : model_(std::move(model)), metrics_(metrics), queue_(this, model_->signatures().size(), options, metrics) {}
+    : model_(std::move(model)),
+      metrics_(metrics),
+      sizes_(model_->batch_sizes()),
+      queue_(this, model_->signatures().size(), options, metrics) {}
+
+int64_t Batcher::rows_of(int64_t waiting) const {
+  const int64_t rows = std::min(waiting, max_rows());
+  return sizes_.empty() ? rows : rows_worth(rows, sizes_, seconds_);
+}
+
+// Signatures take about as long as each other: they differ in how inputs come.
+void Batcher::learn(int64_t rows, double seconds) {
+  const auto size = std::lower_bound(sizes_.begin(), sizes_.end(), rows);
+  if (size == sizes_.end()) return;
+  const auto [known, fresh] = seconds_.try_emplace(*size, seconds);
+  if (!fresh) known->second += kLearning * (seconds - known->second);
+}
 
 bool Batcher::submit(BatchRequest&& request) {
   return queue_.submit(std::make_unique<TensorJob>(std::move(request), *model_));
@@ -102,7 +130,9 @@ Result<Arrays> Batcher::call(const ServingSignature& signature, const Arrays& in
       if (it == result->end() || it->second.shape().rank() == 0 || it->second.dim(0) != rows)
         return Status(Code::kInternal, "the model gave no output '" + output.tensor + "' with a row an example");
     }
-  metrics_->count_batch(rows, std::chrono::duration<double>(Clock::now() - start).count());
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  metrics_->count_batch(rows, seconds);
+  if (result.ok()) learn(rows, seconds);
   return result;
 }
 

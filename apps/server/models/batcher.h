@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -9,6 +10,12 @@
 #include "server/served_model.h"
 
 namespace tenon::server {
+
+// What a batch of each size takes, where it is known.
+using SizeSeconds = std::map<int64_t, double>;
+// How many of so many rows are computed now, where a batch is padded to the next of `sizes`: all of them, or, where the padding would
+// cost more than two batches, as many as the next smaller size has. REQUIRED: 1 <= rows <= the last size.
+int64_t rows_worth(int64_t rows, const std::vector<int64_t>& sizes, const SizeSeconds& seconds);
 
 struct BatchRequest {
   const ServingSignature* signature = nullptr;  // one of the model's
@@ -33,11 +40,15 @@ class Batcher : private JobWorker {
 
  private:
   int64_t max_rows() const override { return model_->max_rows(); }
+  int64_t rows_of(int64_t waiting) const override;
   void work(std::span<JobPart> parts) override;
   Result<Arrays> call(const ServingSignature& signature, const Arrays& inputs, int64_t rows);
+  void learn(int64_t rows, double seconds);
 
   const std::unique_ptr<ServedModel> model_;
   const std::shared_ptr<VersionMetrics> metrics_;
+  const std::vector<int64_t> sizes_;
+  SizeSeconds seconds_;  // the queue's thread alone uses it
   JobQueue queue_;  // the last: its thread uses the others
 };
 
