@@ -45,7 +45,7 @@ struct VersionMetrics {
   Histogram batch_seconds;    // the time of such a call
   std::atomic<int64_t> queued_rows = 0;
   std::atomic<int64_t> tokens = -1;  // that were written; -1: it writes no texts
-  std::atomic<int> loaded = 0;  // how often it is loaded: twice while a model's configuration changes
+  std::atomic<int> loaded = 0;       // how often it is loaded: twice while a model's configuration changes
 
   void count_request(int code, double seconds);
   void count_batch(int64_t rows, double seconds);

@@ -14,8 +14,7 @@ namespace {
 
 const Command* const kCommands[] = {&kDevices, &kData,      &kConvert,   &kTrain,    &kEvaluate, &kPredict,
                                     &kExport,  &kTranslate, &kSummarize, &kGenerate, &kAnswer,   &kScore,
-                                    &kInspect, &kPreflight, &kPlot,      &kBench,
-                                    &kServe};
+                                    &kInspect, &kPreflight, &kPlot,      &kBench,    &kServe};
 
 const Command* find_command(const std::string& name) {
   for (const Command* c : kCommands)

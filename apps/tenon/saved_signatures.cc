@@ -89,9 +89,8 @@ bool read_name(std::string_view entry, std::string* name) {
 }
 
 bool read_names(std::string_view signature, uint64_t number, std::vector<std::string>* names) {
-  const bool whole = for_each_field(signature, number, [&](std::string_view entry) {
-    return read_name(entry, &names->emplace_back());
-  });
+  const bool whole = for_each_field(signature, number,
+                                    [&](std::string_view entry) { return read_name(entry, &names->emplace_back()); });
   std::sort(names->begin(), names->end());
   return whole;
 }

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "server/narrow_float.h"
 #include "tenon/example.h"
-#include "tenon/plugin/element.h"
 
 namespace tenon::server {
 namespace {
@@ -32,12 +32,20 @@ Feature::Kind kind_of(const ServingValue& input) {
 }
 
 template <class T, class From>
+bool holds(T stored, From value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<From>(stored) == value;
+  else if constexpr (std::is_floating_point_v<T>)
+    return std::isfinite(stored);
+  else
+    return std::isfinite(value) && stored.finite();
+}
+
+template <class T, class From>
 Status store(const std::vector<From>& values, std::byte* out) {
   for (const From value : values) {
     const T stored = static_cast<T>(value);
-    const bool same = std::is_same_v<From, float> ? std::isfinite(static_cast<double>(stored))
-                                                  : static_cast<int64_t>(stored) == static_cast<int64_t>(value);
-    if (!same) return wrong_example("there is a number that the dtype does not hold");
+    if (!holds(stored, value)) return wrong_example("there is a number that the dtype does not hold");
     std::memcpy(out, &stored, sizeof stored);
     out += sizeof stored;
   }
@@ -50,8 +58,8 @@ Status read_numbers(const Feature& feature, DType dtype, std::byte* out) {
     feature.copy(values.data());
     return dtype == DType::kF32   ? store<float>(values, out)
            : dtype == DType::kF64 ? store<double>(values, out)
-           : dtype == DType::kF16 ? store<plugin::F16>(values, out)
-                                  : store<plugin::Bf16>(values, out);
+           : dtype == DType::kF16 ? store<F16>(values, out)
+                                  : store<Bf16>(values, out);
   }
   std::vector<int64_t> values(feature.size());
   feature.copy(values.data());
@@ -67,8 +75,8 @@ Status read_row(const Example& example, const ServingValue& input, const ServedM
   if (!feature) return wrong_example("it is missing");
   const auto values = input.kind == Kind::kImage ? size_t{1} : static_cast<size_t>(input.type.shape.elements());
   if (feature->kind() != kind_of(input) || feature->size() != values)
-    return wrong_example("expected " + std::string(kind_name(kind_of(input))) + " of " + std::to_string(values) + ", found " +
-                   kind_name(feature->kind()) + " of " + std::to_string(feature->size()));
+    return wrong_example("expected " + std::string(kind_name(kind_of(input))) + " of " + std::to_string(values) +
+                         ", found " + kind_name(feature->kind()) + " of " + std::to_string(feature->size()));
   if (input.kind != Kind::kImage) return read_numbers(*feature, input.type.dtype, out);
   TENON_ASSIGN(const Array row, model.image_row(std::as_bytes(std::span(feature->bytes()))));
   std::memcpy(out, row.bytes().data(), row.bytes().size());
@@ -84,7 +92,7 @@ Result<Arrays> example_inputs(const std::vector<std::string>& examples, const Se
   if (signature.inputs.empty()) return wrong_example("the signature \"" + signature.key + "\" has no inputs");
   if (rows > limits.max_rows)
     return wrong_example("the request has " + std::to_string(rows) + " examples, the server takes at most " +
-                   std::to_string(limits.max_rows));
+                         std::to_string(limits.max_rows));
   int64_t row_bytes = 0;
   for (const ServingValue& input : signature.inputs) row_bytes += input.type.bytes();
   if (row_bytes > limits.max_bytes / rows) return wrong_example("the request's tensors need too much memory");

@@ -44,7 +44,8 @@ Result<ModelConfig> GrpcApi::config_of(const GrpcModelConfig& asked) const {
 
 void GrpcApi::reload(std::vector<GrpcModelConfig>&& models, std::function<void(GrpcStatus)> done) {
   if (options_.reload_root.empty())
-    return done({kGrpcPermissionDenied, "the models are those that the server was started with: it has no --allow_reload_config"});
+    return done({kGrpcPermissionDenied,
+                 "the models are those that the server was started with: it has no --allow_reload_config"});
   std::vector<ModelConfig> configs;
   for (const GrpcModelConfig& model : models) {
     Result<ModelConfig> config = config_of(model);

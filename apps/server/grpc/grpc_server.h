@@ -78,7 +78,7 @@ struct GrpcResults {
 // A model that is to be served.
 struct GrpcModelConfig {
   std::string name, base_path, platform;
-  int64_t newest = 1;             // versions; 0: all
+  int64_t newest = 1;              // versions; 0: all
   std::vector<int64_t> only = {};  // where there are any: of these alone
   std::map<std::string, int64_t> labels = {};
 };

@@ -24,11 +24,11 @@ Status check_request(const GrpcPrediction& request, int64_t most) {
     return wrong_texts("input \"inputs\": expected shape [-1] with at least one text");
   if (rows > most)
     return wrong_texts("the request has " + std::to_string(rows) + " texts, the server takes at most " +
-                   std::to_string(most));
+                       std::to_string(most));
   for (const std::string& name : request.output_filter)
     if (name != kTextOutput)
       return wrong_texts("output tensor alias not found in signature: " + name +
-                     " Outputs expected to be in the set {outputs}.");
+                         " Outputs expected to be in the set {outputs}.");
   return {};
 }
 

@@ -16,7 +16,8 @@ std::string_view view(beast::string_view text) { return {text.data(), text.size(
 
 ContentCoding coding_of(const std::string& field) {
   if (field.empty() || beast::iequals(field, "identity")) return ContentCoding::kNone;
-  return beast::iequals(field, "gzip") || beast::iequals(field, "x-gzip") ? ContentCoding::kGzip : ContentCoding::kOther;
+  return beast::iequals(field, "gzip") || beast::iequals(field, "x-gzip") ? ContentCoding::kGzip
+                                                                          : ContentCoding::kOther;
 }
 
 // Keeps what the server looks at, and no other field.

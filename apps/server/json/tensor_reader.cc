@@ -7,15 +7,13 @@
 #include <type_traits>
 
 #include "server/json/base64.h"
-#include "tenon/plugin/element.h"
+#include "server/narrow_float.h"
 #include "tenon/text.h"
 
 namespace tenon::server {
 namespace {
 
 namespace dom = simdjson::dom;
-using plugin::Bf16;
-using plugin::F16;
 using Kind = dom::element_type;
 
 constexpr size_t kShownBytes = 80;
@@ -38,15 +36,6 @@ int64_t elements(dom::array list) {
   return size < 0xffffff ? static_cast<int64_t>(size) : std::distance(list.begin(), list.end());
 }
 
-// Values that are stored as other bits.
-template <class T>
-T stored(double number) {
-  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>)
-    return static_cast<T>(number);
-  else
-    return T(number);
-}
-
 // f32 and f64 hold what is sent: integers beyond those up to which all are exact are refused. f16 and bf16 are rounded. What is beyond the
 // largest finite value of any is refused.
 template <class T>
@@ -55,7 +44,7 @@ bool holds(Kind kind, double number, T value) {
     constexpr double kExact = std::is_same_v<T, float> ? 0x1p24 : 0x1p53;
     return kind == Kind::DOUBLE ? std::fabs(number) <= std::numeric_limits<T>::max() : std::fabs(number) < kExact;
   } else {
-    return std::isfinite(static_cast<float>(value));
+    return value.finite();
   }
 }
 
@@ -64,7 +53,7 @@ Status read_float(dom::element value, DType dtype, T* out) {
   const Kind kind = value.type();
   if (!is_number(kind)) return type_error(value, dtype);
   const double number = value.get_double().value_unsafe();
-  *out = stored<T>(number);
+  *out = static_cast<T>(number);
   return holds(kind, number, *out) ? Status() : lossy(value, dtype);
 }
 

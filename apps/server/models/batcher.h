@@ -49,7 +49,7 @@ class Batcher : private JobWorker {
   const std::shared_ptr<VersionMetrics> metrics_;
   const std::vector<int64_t> sizes_;
   SizeSeconds seconds_;  // the queue's thread alone uses it
-  JobQueue queue_;  // the last: its thread uses the others
+  JobQueue queue_;       // the last: its thread uses the others
 };
 
 }  // namespace tenon::server

@@ -36,7 +36,8 @@ ModelLoader exported_model_loader(const std::string& device, int64_t max_rows) {
   return [options](const std::string& directory) -> Result<std::unique_ptr<ServedModel>> {
     TENON_ASSIGN(const ExportedModel model, ExportedModel::open(directory));
     TENON_ASSIGN(std::unique_ptr<Servable> servable, Servable::open(model, options));
-    return std::unique_ptr<ServedModel>(std::make_unique<ExportedServedModel>(std::move(servable), options.batch_sizes));
+    return std::unique_ptr<ServedModel>(
+        std::make_unique<ExportedServedModel>(std::move(servable), options.batch_sizes));
   };
 }
 

@@ -23,11 +23,7 @@ struct JobQueue::Turn {
 
 JobQueue::JobQueue(JobWorker* worker, size_t groups, const BatchOptions& options,
                    std::shared_ptr<VersionMetrics> metrics)
-    : worker_(worker),
-      options_(options),
-      metrics_(std::move(metrics)),
-      groups_(groups),
-      thread_([this] { run(); }) {
+    : worker_(worker), options_(options), metrics_(std::move(metrics)), groups_(groups), thread_([this] { run(); }) {
   ++metrics_->loaded;
 }
 

@@ -17,9 +17,7 @@ std::string shown(const std::string& model, int64_t number) { return model + " "
 
 }  // namespace
 
-bool is_model_name(std::string_view name) {
-  return !name.empty() && name.find_first_of("/:% ?#") == name.npos;
-}
+bool is_model_name(std::string_view name) { return !name.empty() && name.find_first_of("/:% ?#") == name.npos; }
 
 const char* state_name(VersionState state) {
   switch (state) {

@@ -62,7 +62,8 @@ const std::vector<VersionStatus> kTextVersions = {{kTextVersion, VersionState::k
 // {NAME: a text a row}
 std::string text_value_json(const char* name) {
   return "{" + json_string(name) +
-         ":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],\"unknown_rank\":false},"
+         ":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],\"unknown_rank\":false}"
+         ","
          "\"name\":" +
          json_string(name + std::string(":0")) + "}}";
 }
@@ -121,7 +122,8 @@ std::string text_metadata_answer(const std::string& model) {
   return "{\"model_spec\":{\"name\":" + json_string(model) +
          ",\"signature_name\":\"\",\"version\":\"1\"},\"metadata\":{\"signature_def\":{\"signature_def\":{\"serving_"
          "default\":{\"inputs\":" +
-         text_value_json(kTextInput) + ",\"outputs\":" + text_value_json(kTextOutput) + ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n";
+         text_value_json(kTextInput) + ",\"outputs\":" + text_value_json(kTextOutput) +
+         ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n";
 }
 
 }  // namespace tenon::server

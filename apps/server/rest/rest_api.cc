@@ -123,7 +123,8 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
     return error_response(
         415, "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected gzip, or none");
   if (!route.predicts() || is_text(route.model)) return std::nullopt;
-  if (!models_->find(route.model)) return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
+  if (!models_->find(route.model))
+    return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
   return std::nullopt;
 } catch (const std::bad_alloc&) {
   return error_response(503, "out of memory");
@@ -131,8 +132,7 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
 
 std::optional<HttpResponse> RestApi::handle(HttpRequest&& request, Respond respond) try {
   const Route route = route_of(request.target);
-  if (route.predicts() && is_text(route.model))
-    return texts_->predict(route, std::move(request), std::move(respond));
+  if (route.predicts() && is_text(route.model)) return texts_->predict(route, std::move(request), std::move(respond));
   if (route.predicts()) return predict(route, std::move(request), std::move(respond));
   return get(route);
 } catch (const std::bad_alloc&) {

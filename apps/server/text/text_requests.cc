@@ -17,7 +17,8 @@ Status invalid(const std::string& message) { return Status(Code::kInvalid, messa
 bool text_of(dom::element value, std::string_view* text) {
   dom::object object;
   if (value.get(*text) == simdjson::SUCCESS) return true;
-  return value.get(object) == simdjson::SUCCESS && object.size() == 1 && object[kTextInput].get(*text) == simdjson::SUCCESS;
+  return value.get(object) == simdjson::SUCCESS && object.size() == 1 &&
+         object[kTextInput].get(*text) == simdjson::SUCCESS;
 }
 
 Status read_lines(dom::element value, const char* key, int64_t most, ParsedText* out) {

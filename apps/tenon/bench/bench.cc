@@ -15,9 +15,9 @@
 #include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
 #include "bench/bench_input.h"
-#include "bench/op/bench_op.h"
 #include "bench/bench_serve.h"
 #include "bench/machine_limits.h"
+#include "bench/op/bench_op.h"
 #include "command.h"
 #include "models/models.h"
 #include "process.h"
@@ -225,7 +225,8 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
 std::string bench_details(const std::vector<std::string>& words) {
   const std::string which = words.empty() ? "" : words[0];
   if (which == "serve")
-    return "Asks one `tenon serve`, again and again, and prints how long answers take: --rate as often as it says, else as fast "
+    return "Asks one `tenon serve`, again and again, and prints how long answers take: --rate as often as it says, "
+           "else as fast "
            "as answers come.\n";
   if (which == "step") return list_of_cases();
   if (which == "op") return list_of_ops();

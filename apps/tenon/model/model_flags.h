@@ -30,7 +30,7 @@ void add_count_flag(Flags& flags, const std::vector<std::string>& words, const s
 void add_eval_flags(Flags& flags);  // of what evaluates
 void add_run_flags(Flags& flags);
 void add_trained_flags(Flags& flags);  // --model_dir and --checkpoint, of what uses a model that was trained
-void add_device_flags(Flags& flags);  // part of them
+void add_device_flags(Flags& flags);   // part of them
 // "Models:" and a line for each; for --help.
 std::string list_of_models(const std::vector<std::string>& words = {});  // whatever they are
 // The value of --per_host_input_for_training.

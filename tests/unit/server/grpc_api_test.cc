@@ -65,8 +65,8 @@ class GrpcApiTest : public ::testing::Test {
       if (model.ok()) gate = static_cast<HalfPlus&>(**model).gate;
       return model;
     };
-    models = ServedModels::open({{.name = "half", .directory = root_.path() + "/half", .labels = {{"good", 1}}}}, loader,
-                                {.max_queued_rows = 8}, &metrics, [](const std::string&) {})
+    models = ServedModels::open({{.name = "half", .directory = root_.path() + "/half", .labels = {{"good", 1}}}},
+                                loader, {.max_queued_rows = 8}, &metrics, [](const std::string&) {})
                  .take();
     auto text = std::make_unique<Shouting>();
     texts["shout"] =
@@ -231,7 +231,8 @@ TEST_F(GrpcApiTest, TellsSignaturesAndStates) {
 }
 
 TEST_F(GrpcApiTest, ClassifiesAndRegressesExamples) {
-  const GrpcTask classify{{.name = "half", .signature = "classify"}}, regress{{.name = "half", .signature = "regress"}, true};
+  const GrpcTask classify{{.name = "half", .signature = "classify"}},
+      regress{{.name = "half", .signature = "regress"}, true};
   const std::vector<std::string> examples{example_x(0.25), example_x(1)};
   const GrpcResults classes = infer({classify}, examples);
   ASSERT_EQ(classes.status.code, 0) << classes.status.message;
@@ -316,7 +317,8 @@ TEST_F(GrpcApiTest, WritesTexts) {
                  "the model of text shout has version 1 alone, and no labels");
   EXPECT_EQ(api->metadata({.name = "shout"}).signatures[0].inputs.at("inputs").dtype, kString);
   EXPECT_EQ(api->states({.name = "shout"}).versions[0].state, 30);
-  EXPECT_NE(metrics.text().find("tenon_requests_total{model=\"shout\",version=\"1\",code=\"400\"} 4"), std::string::npos);
+  EXPECT_NE(metrics.text().find("tenon_requests_total{model=\"shout\",version=\"1\",code=\"400\"} 4"),
+            std::string::npos);
 }
 
 TEST_F(GrpcApiTest, OtherModelsTakeTheirPlace) {
@@ -324,9 +326,10 @@ TEST_F(GrpcApiTest, OtherModelsTakeTheirPlace) {
   root_.write("broken/1/plus", "no number");
   const std::string half = root_.path() + "/half", third = root_.path() + "/third";
   const std::shared_ptr<ModelVersions> before = models->find("half");
-  EXPECT_EQ(reload({{.name = "half", .base_path = half, .labels = {{"good", 1}}}, {.name = "third", .base_path = third}})
-                .message,
-            "");
+  EXPECT_EQ(
+      reload({{.name = "half", .base_path = half, .labels = {{"good", 1}}}, {.name = "third", .base_path = third}})
+          .message,
+      "");
   EXPECT_EQ(models->find("half"), before);  // it stays as it was
   EXPECT_EQ(begin({{.name = "third"}, {{"x", x({2})}}, {}}).get().model.version, 7);
   const auto refused = [&](const GrpcModelConfig& config) {

@@ -131,7 +131,8 @@ TEST_F(HttpTest, CompressedBodiesAreUnpackedWithinTheLimit) {
     EXPECT_NE(answer.body.find("the body is no gzip"), std::string::npos);
   }
   EXPECT_EQ(client.ask(post(kPredict, kBody, "Content-Encoding: br\r\n")).status, 415);
-  EXPECT_EQ(RawClient(port).ask(post(kPredict, good, "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n")).status, 415);
+  EXPECT_EQ(RawClient(port).ask(post(kPredict, good, "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n")).status,
+            415);
   EXPECT_EQ(client.ask(post(kPredict, gzipped(blanks + " "), kField)).status, 413);
   const std::string bomb = gzipped(std::string(50 << 20, ' '));
   ASSERT_LT(bomb.size(), 100000u);

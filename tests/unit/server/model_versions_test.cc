@@ -3,8 +3,8 @@
 
 #include <future>
 
-#include "server/models/served_models.h"
 #include "server/models/files_fingerprint.h"
+#include "server/models/served_models.h"
 #include "server/rest/metadata.h"
 #include "unit/server/fake_model.h"
 
@@ -127,7 +127,8 @@ TEST_F(ModelVersionsTest, SeveralVersionsAnswerByNumberAndLabel) {
   EXPECT_EQ(chosen({.label = "stable"}), 2);
   EXPECT_EQ(versions->find({.number = 1}).status().message(), "Servable not found for request: Specific(half, 1)");
   EXPECT_EQ(versions->find({.label = "old"}).status().message(),
-            "Servable not found for request: Specific(half, 1); the label 'old' names version 1, which is not served; served: 3, 2");
+            "Servable not found for request: Specific(half, 1); the label 'old' names version 1, which is not served; "
+            "served: 3, 2");
   EXPECT_EQ(log.back(), "half: the label 'old' names version 1, which is not served; served: 3, 2");
   EXPECT_EQ(versions->find({.label = "new"}).status().message(), "Unrecognized servable version label: new");
   make({.newest = 0});

@@ -9,6 +9,7 @@
 
 #include "server/json/answers.h"
 #include "server/json/base64.h"
+#include "server/narrow_float.h"
 #include "unit/server/fake_model.h"
 
 namespace tenon::server {
@@ -110,9 +111,35 @@ TEST(Requests, FloatsOf16BitsAreRounded) {
             (std::vector<uint16_t>{0x3c00, 0x2e66, 0x7bff, 0x7bff, 0xc000, 0x0001, 0x6800, 0}));
   EXPECT_EQ(bits_of(DType::kBF16, "1, 0.1, 3e38, -2, 257"),
             (std::vector<uint16_t>{0x3f80, 0x3dcd, 0x7f62, 0xc000, 0x4380}));
-  EXPECT_NE(error_of(DType::kF16, "65520").find("Cannot convert JSON value: 65520 to f16 without loss"), std::string::npos);
+  EXPECT_NE(error_of(DType::kF16, "65520").find("Cannot convert JSON value: 65520 to f16 without loss"),
+            std::string::npos);
   EXPECT_NE(error_of(DType::kBF16, "1e39").find("to bf16 without loss"), std::string::npos);
   EXPECT_NE(error_of(DType::kF16, "\"1\"").find("Type: String is not of expected type: f16"), std::string::npos);
+}
+
+// Each of the 2^16 values, and what lies halfway to the next one, which goes to the even one: as IEEE 754 rounds.
+TEST(NarrowFloat, RoundsToNearestEven) {
+  const auto check = [](auto type, int fraction, int bias) {
+    using T = decltype(type);
+    const auto value_of = [&](int bits) {
+      const int exponent = bits >> fraction, units = bits & ((1 << fraction) - 1);
+      return exponent == 0 ? std::ldexp(units, 1 - bias - fraction)
+                           : std::ldexp(units + (1 << fraction), exponent - bias - fraction);
+    };
+    const int infinity = 0x7fff >> fraction << fraction;
+    for (int bits = 0; bits < infinity; ++bits) {
+      const double value = value_of(bits), middle = (value + value_of(bits + 1)) / 2;
+      ASSERT_EQ(T(value).bits, bits);
+      ASSERT_EQ(T(-value).bits, bits | 0x8000);
+      ASSERT_EQ(T(middle).bits, bits % 2 == 0 ? bits : bits + 1) << bits;
+      ASSERT_EQ(T(std::nextafter(middle, 0)).bits, bits);
+      ASSERT_EQ(T(std::nextafter(middle, 1e300)).bits, bits + 1);
+    }
+    EXPECT_FALSE(T(INFINITY).finite());
+    EXPECT_FALSE(T(1e300).finite());
+  };
+  check(F16{}, 10, 15);
+  check(Bf16{}, 7, 127);
 }
 
 TEST(Requests, ClassifyAndRegressTakeExamples) {
@@ -126,8 +153,8 @@ TEST(Requests, ClassifyAndRegressTakeExamples) {
                RequestMethod::kClassify);
   // The method's name is not looked at, as TF Serving does by itself.
   EXPECT_EQ(answer_of(R"({"examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress), "{\"results\":[2.5,3.0]}\n");
-  expect_error(R"({"signature_name": "pair", "examples": [{"a": [1, 2], "b": 1}]})", "has more than one number an example",
-               RequestMethod::kRegress);
+  expect_error(R"({"signature_name": "pair", "examples": [{"a": [1, 2], "b": 1}]})",
+               "has more than one number an example", RequestMethod::kRegress);
   expect_error(R"({"signature_name": "regress", "instances": [1]})", "key 'examples' is expected",
                RequestMethod::kRegress);
 }

@@ -133,7 +133,8 @@ class Predictions final : public proto::PredictionService::CallbackService {
     for (const proto::InferenceTask& task : request->tasks()) {
       const auto read = read_task(task);
       if (!read)
-        return end(context, {grpc::StatusCode::UNIMPLEMENTED, "Unsupported signature method_name: " + task.method_name()});
+        return end(context,
+                   {grpc::StatusCode::UNIMPLEMENTED, "Unsupported signature method_name: " + task.method_name()});
       if (inference.tasks.size() == kMostTasks)
         return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "there are more tasks than a call may have"});
       inference.tasks.push_back(*read);
