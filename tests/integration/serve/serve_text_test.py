@@ -122,6 +122,16 @@ def check_metrics(served):
     check("refused requests are counted", value("tenon_requests_total", model="gpt", version="1", code="400") >= 5, lines)
 
 
+def check_end(served):
+    """A text that is on its way when the server is told to end comes whole."""
+    body = json.dumps({"instances": ["After 3 comes"], "stream": True}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{served.address}/v1/models/gpt:predict", body)) as answer:
+        first = answer.readline()
+        served.process.terminate()
+        lines = [line for line in answer.read().decode().split("\n") if line]
+    check("a stream that began ends whole", first.startswith(b"data: {\"text\"") and lines[-1] == 'data: {"done":true}', (first, lines[-1:]))
+
+
 def main():
     tenon, gpt, transformer, work = sys.argv[1:]
     served = Served(tenon, "serve", "--device", "cpu", "--generate", f"gpt={gpt}", "--translate", f"to_german={transformer}")
@@ -131,9 +141,10 @@ def main():
         check_refusals(served)
         check_metrics(served)
         check_generation(served, tenon, gpt)  # and it goes on
+        check_end(served)
+        check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
     finally:
-        served.process.terminate()
-    check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
+        served.process.kill()
     sys.exit(1 if FAILED else 0)
 
 
