@@ -92,6 +92,11 @@ void VersionMetrics::count_request(int code, double seconds) {
   request_seconds.add(seconds);
 }
 
+void VersionMetrics::count_batch(int64_t rows, double seconds) {
+  batch_rows.add(static_cast<double>(rows));
+  batch_seconds.add(seconds);
+}
+
 std::shared_ptr<VersionMetrics> Metrics::version(const std::string& model, int64_t version) {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<VersionMetrics>> unloaded;
@@ -132,6 +137,10 @@ std::string Metrics::text() const {
   open_family(&out, "tenon_queue_rows", "gauge", "Rows that wait for a batch.");
   for (const auto& v : versions_)
     if (v->loaded) sample(&out, "tenon_queue_rows", labels_of(*v), std::to_string(v->queued_rows.load()));
+  open_family(&out, "tenon_tokens_total", "counter", "Tokens that models of text have written.");
+  for (const auto& v : versions_)
+    if (const int64_t tokens = v->tokens.load(); tokens >= 0)
+      sample(&out, "tenon_tokens_total", labels_of(*v), std::to_string(tokens));
   open_family(&out, "tenon_http_responses_total", "counter", "Answers of the server, of any kind.");
   for (size_t i = 0; i < kCountedCodes.size(); ++i)
     if (const uint64_t n = responses_[i].load(std::memory_order_relaxed); n > 0)

@@ -41,12 +41,14 @@ struct VersionMetrics {
   const int64_t version;
   CodeCounts requests{};      // of predictions, by code
   Histogram request_seconds;  // from the head of a request to its answer
-  Histogram batch_rows;       // of calls of the model
+  Histogram batch_rows;       // of calls of the model; of texts: lines
   Histogram batch_seconds;    // the time of such a call
   std::atomic<int64_t> queued_rows = 0;
-  std::atomic<bool> loaded = false;
+  std::atomic<int64_t> tokens = -1;  // that were written; -1: it writes no texts
+  std::atomic<int> loaded = 0;       // how often it is loaded: twice while a model's configuration changes
 
   void count_request(int code, double seconds);
+  void count_batch(int64_t rows, double seconds);
 };
 
 class Metrics {

@@ -21,6 +21,8 @@ class ServedModel {
   // These are thread safe.
   virtual const std::vector<ServingSignature>& signatures() const = 0;
   virtual int64_t max_rows() const = 0;  // of a call of predict()
+  // What a call computes, whatever its rows: the next of these sizes, which increase up to max_rows(). None: as many as rows.
+  virtual std::vector<int64_t> batch_sizes() const { return {}; }
   virtual std::string label(int64_t class_id) const = 0;
   // A row of the tensor that inputs of kind kImage stand for. kInvalid: it is no image.
   virtual Result<Array> image_row(std::span<const std::byte> file) const = 0;

@@ -21,8 +21,8 @@ struct Command {
   int (*run)(const Flags& flags, const std::vector<std::string>& words);
   // What `arguments` becomes when these words are given; nullptr: the same.
   const char* (*usage)(const std::vector<std::string>& words) = nullptr;
-  // More lines for --help; nullptr: none.
-  std::string (*details)() = nullptr;
+  // More lines for the --help of these words; nullptr: none.
+  std::string (*details)(const std::vector<std::string>& words) = nullptr;
 };
 
 extern const Command kDevices, kData, kConvert, kTrain, kEvaluate, kPredict, kExport, kTranslate, kSummarize, kGenerate,

@@ -1,6 +1,7 @@
 // tenon export: a trained model as what TensorFlow, TF Serving and `tenon serve` open.
 #include "model/model_run.h"
 #include "process.h"
+#include "saved_signatures.h"
 #include "tenon/checkpoint.h"
 #include "tenon/exported_model.h"
 
@@ -46,25 +47,36 @@ ExportOptions options_of(const Flags& flags, const ModelRun& model) {
   return out;
 }
 
-// "serving_default: image_bytes -> probabilities, classid, class"
-std::string signature_text(const ServingSignature& signature) {
-  const auto names = [](const std::vector<ServingValue>& values) {
-    std::string out;
-    for (const ServingValue& value : values) add_item(out, value.name);
-    return out;
-  };
-  return signature.key + ": " + names(signature.inputs) + " -> " + names(signature.outputs);
+// Of Tenon's part of it, which has the order in which values were declared; else of TensorFlow's.
+std::vector<SavedSignature> signatures_of(const std::string& path, bool frozen) {
+  if (frozen) return saved_signatures(path).take();
+  std::vector<SavedSignature> out;
+  const ExportedModel exported = ExportedModel::open(path).take();
+  for (const ServingSignature& signature : exported.signatures()) {
+    out.push_back({signature.key, {}, {}});
+    for (const ServingValue& value : signature.inputs) out.back().inputs.push_back(value.name);
+    for (const ServingValue& value : signature.outputs) out.back().outputs.push_back(value.name);
+  }
+  return out;
 }
 
-void print_result(const ModelRun& model, const std::string& path, int64_t step, bool is_tenons, bool json) {
+// "serving_default: image_bytes -> probabilities, classid, class"
+std::string signature_text(const SavedSignature& signature) {
+  std::string inputs, outputs;
+  for (const std::string& name : signature.inputs) add_item(inputs, name);
+  for (const std::string& name : signature.outputs) add_item(outputs, name);
+  return signature.key + ": " + inputs + " -> " + outputs;
+}
+
+void print_result(const ModelRun& model, const std::string& path, int64_t step, const ExportOptions& how,
+                  bool json) {
   if (json) {
     print_line(Json("result").add("model", model.info().name).add("output", path).add("global_step", step).str());
     return;
   }
   print_line(format("step %ld of %s in %s", static_cast<long>(step), model.info().name, path.c_str()));
-  if (!is_tenons) return;
-  const ExportedModel exported = ExportedModel::open(path).take();
-  for (const ServingSignature& signature : exported.signatures()) print_line("  " + signature_text(signature));
+  if (how.format == ExportFormat::kOnnx) return;
+  for (const SavedSignature& signature : signatures_of(path, how.frozen)) print_line("  " + signature_text(signature));
 }
 
 int run_export(const Flags& flags, const std::vector<std::string>& words) {
@@ -79,7 +91,7 @@ int run_export(const Flags& flags, const std::vector<std::string>& words) {
                            ? estimator.global_step().take()
                            : CheckpointFile::open(options.checkpoint).take().global_step().take();
   check(estimator.close());
-  print_result(model, path, step, !options.frozen && options.format != ExportFormat::kOnnx, flags.boolean("json"));
+  print_result(model, path, step, options, flags.boolean("json"));
   return 0;
 }
 

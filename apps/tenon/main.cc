@@ -14,8 +14,8 @@ namespace {
 
 const Command* const kCommands[] = {&kDevices, &kData,      &kConvert,   &kTrain,    &kEvaluate, &kPredict,
                                     &kExport,  &kTranslate, &kSummarize, &kGenerate, &kAnswer,   &kScore,
-                                    &kInspect, &kPreflight, &kPlot,      &kBench,
-                                    &kServe,   &kRun};
+                                    &kInspect, &kPreflight, &kPlot,      &kBench,    &kServe,
+                                    &kRun};
 
 const Command* find_command(const std::string& name) {
   for (const Command* c : kCommands)
@@ -59,7 +59,7 @@ int run_command(const Command& command, const std::vector<std::string>& args, bo
   command.declare(flags, words);
   add_common_flags(flags);
   if (help) {
-    const std::string details = command.details ? "\n" + command.details() : "";
+    const std::string details = command.details ? "\n" + command.details(words) : "";
     print_text(format("usage: tenon %s %s\n\n%s.\n%s%s", command.name, usage(command, words).c_str(), command.summary,
                       details.c_str(), flags.help().c_str()));
     return 0;

@@ -39,7 +39,7 @@ _tenon() {
     words='auto cpu opencl-gpu tpu-emulator tpu-emulator:v2-8 tpu-emulator:v3-8 tpu-emulator:v4-8'
   elif [[ $previous == --tpu ]]; then
     words=$("${COMP_WORDS[0]}" preflight mlp --tpu . 2>&1 | sed -n 's/.*known are //p' | tr -d ,)
-  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs || $previous == --cluster || $previous == --tls_certificate || $previous == --tls_key || $previous == --token_file ]]; then
+  elif [[ $previous == --*dir || $previous == --*path || $previous == --input || $previous == --output || $previous == --source || $previous == --target || $previous == --reference || $previous == --hypothesis || $previous == --file || $previous == --bleu_source || $previous == --bleu_ref || $previous == --profile || $previous == --jobs || $previous == --cluster || $previous == --tls_certificate || $previous == --tls_key || $previous == --token_file || $previous == --allow_reload_config ]]; then
     COMPREPLY=($(compgen -f -- "$current"))
     return
   elif [[ $current == -* ]]; then
@@ -54,7 +54,7 @@ _tenon() {
       convert) words='idx images translation summaries answers text table' ;;
       train | evaluate | predict | export | preflight) words=$(_tenon_listed Models train) ;;
       inspect) words='graph plan model records checkpoint ops' ;;
-      bench) words='step fit decode op input exchange' ;;
+      bench) words='step fit decode op input exchange serve' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then

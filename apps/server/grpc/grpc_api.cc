@@ -2,49 +2,12 @@
 
 #include <new>
 
+#include "server/grpc/grpc_status.h"
 #include "server/grpc/tensors.h"
 #include "server/rest/rest_api.h"
 
 namespace tenon::server {
 namespace {
-
-// gRPC's codes: https://grpc.github.io/grpc/core/md_doc_statuscodes.html
-enum GrpcCode : int {
-  kInvalidArgument = 3,
-  kDeadlineExceeded = 4,
-  kNotFound = 5,
-  kResourceExhausted = 8,
-  kUnimplemented = 12,
-  kInternal = 13,
-  kUnavailable = 14
-};
-
-GrpcStatus grpc_status(const Status& status) {
-  switch (status.code()) {
-    case Code::kOk:
-      return {};
-    case Code::kInvalid:
-      return {kInvalidArgument, status.message()};
-    case Code::kUnsupported:
-      return {kUnimplemented, status.message()};
-    case Code::kUnavailable:
-      return {kUnavailable, status.message()};
-    case Code::kOutOfMemory:
-      return {kResourceExhausted, status.message()};
-    case Code::kTimeout:
-      return {kDeadlineExceeded, status.message()};
-    default:
-      return {kInternal, status.message()};
-  }
-}
-
-GrpcStatus not_found(const Status& status) { return {kNotFound, status.message()}; }
-
-GrpcModel told(GrpcModel model, const LoadedVersion& version) {
-  model.version = version.number;
-  if (model.signature.empty()) model.signature = "serving_default";
-  return model;
-}
 
 // A prediction on its way.
 struct Call {
@@ -74,38 +37,51 @@ struct Call {
 
 }  // namespace
 
-Result<std::shared_ptr<LoadedVersion>> GrpcApi::find(const GrpcModel& model) const {
-  const ModelVersions* const versions = models_->find(model.name);
-  if (!versions) return Status(Code::kUnavailable, "Servable not found for request: Latest(" + model.name + ")");
-  return versions->find({model.version, model.label});
+GrpcStatus grpc_status(const Status& status) {
+  switch (status.code()) {
+    case Code::kOk:
+      return {};
+    case Code::kInvalid:
+      return {kGrpcInvalidArgument, status.message()};
+    case Code::kUnsupported:
+      return {kGrpcUnimplemented, status.message()};
+    case Code::kUnavailable:
+      return {kGrpcUnavailable, status.message()};
+    case Code::kOutOfMemory:
+      return {kGrpcResourceExhausted, status.message()};
+    case Code::kTimeout:
+      return {kGrpcDeadlineExceeded, status.message()};
+    default:
+      return {kGrpcInternal, status.message()};
+  }
 }
 
 void GrpcApi::predict(GrpcPrediction&& request, std::function<void(GrpcAnswer&&)> done) {
+  if (TextBatcher* const texts = texts_of(request.model.name))
+    return write_texts(*texts, std::move(request), std::move(done));
   const auto call = std::make_shared<Call>();
   call->done = std::move(done);
-  auto version = find(request.model);
-  if (!version.ok()) return call->answer.status = not_found(version.status()), call->end_as(404);
+  auto version = models_->find(request.model.name, {request.model.version, request.model.label});
+  if (!version.ok()) return call->answer.status = grpc_not_found(version.status()), call->end_as(404);
   call->version = std::move(*version);
-  call->answer.model = told(std::move(request.model), *call->version);
+  call->answer.model = told(std::move(request.model), call->version->number);
   call->output_filter = std::move(request.output_filter);
   Batcher& batcher = call->version->batcher;
   call->signature = find_signature(batcher.model(), call->answer.model.signature);
-  if (!call->signature)
-    return call->end(Status(
-        Code::kInvalid, "Serving signature name: \"" + call->answer.model.signature + "\" not found in signature def"));
+  if (!call->signature) return call->end(no_signature(call->answer.model.signature));
   const auto too_busy = [&] {
-    call->answer.status = {kResourceExhausted, "the queue of the model is full"};
+    call->answer.status = grpc_too_busy();
     call->end_as(429);
   };
   if (batcher.full()) return too_busy();
   try {
     BatchRequest batch;
     Result<Arrays> inputs =
-        signature_inputs(std::move(request.inputs), *call->signature, batcher.model(), limits_, &batch.rows);
+        signature_inputs(std::move(request.inputs), *call->signature, batcher.model(), options_.limits, &batch.rows);
     if (!inputs.ok()) return call->end(inputs.status());
     batch.signature = call->signature;
     batch.inputs = inputs.take();
-    batch.deadline = Clock::now() + request_timeout_;
+    batch.deadline = deadline();
     batch.done = [call](Result<Arrays> result) { call->take(std::move(result)); };
     if (!batcher.submit(std::move(batch))) too_busy();
   } catch (const std::bad_alloc&) {
@@ -114,9 +90,16 @@ void GrpcApi::predict(GrpcPrediction&& request, std::function<void(GrpcAnswer&&)
 }
 
 GrpcMetadata GrpcApi::metadata(const GrpcModel& model) const {
-  const auto version = find(model);
-  if (!version.ok()) return {not_found(version.status()), {}, {}};
-  GrpcMetadata out{{}, told(model, **version), {}};
+  if (texts_of(model.name)) {
+    if (!is_text_version({model.version, model.label})) return {grpc_not_found(no_text_version(model.name)), {}, {}};
+    const auto type = [](const char* name) { return GrpcTensors{{name, {kTensorFlowString, {-1}, {}, {}}}}; };
+    return {{},
+            {.name = model.name, .signature = "", .label = "", .version = kTextVersion},
+            {{"serving_default", "tensorflow/serving/predict", type(kTextInput), type(kTextOutput)}}};
+  }
+  const auto version = models_->find(model.name, {model.version, model.label});
+  if (!version.ok()) return {grpc_not_found(version.status()), {}, {}};
+  GrpcMetadata out{{}, told(model, (*version)->number), {}};
   out.model.signature.clear();
   for (const ServingSignature& s : (*version)->batcher.model().signatures())
     out.signatures.push_back({s.key, s.method_name, value_types(s.inputs), value_types(s.outputs)});
@@ -124,13 +107,14 @@ GrpcMetadata GrpcApi::metadata(const GrpcModel& model) const {
 }
 
 GrpcStates GrpcApi::states(const GrpcModel& model) const {
-  const ModelVersions* const versions = models_->find(model.name);
+  std::vector<VersionStatus> found;
+  if (const auto versions = models_->find(model.name)) found = versions->states();
+  if (texts_of(model.name)) found = {{kTextVersion, VersionState::kAvailable, {}}};
   GrpcStates out;
-  if (versions)
-    for (const VersionStatus& s : versions->states())
-      if (!model.version || s.number == *model.version)
-        out.versions.push_back({s.number, 10 * (static_cast<int>(s.state) + 1), grpc_status(s.error)});
-  if (out.versions.empty()) out.status = {kNotFound, "Could not find any versions of model " + model.name};
+  for (const VersionStatus& s : found)
+    if (!model.version || s.number == *model.version)
+      out.versions.push_back({s.number, 10 * (static_cast<int>(s.state) + 1), grpc_status(s.error)});
+  if (out.versions.empty()) out.status = {kGrpcNotFound, "Could not find any versions of model " + model.name};
   return out;
 }
 

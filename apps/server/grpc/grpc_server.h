@@ -47,6 +47,42 @@ struct GrpcAnswer {
   GrpcTensors outputs;
 };
 
+// Classes, or a number, of each example.
+struct GrpcTask {
+  GrpcModel model;
+  bool regression = false;
+};
+
+struct GrpcInference {
+  std::vector<GrpcTask> tasks;        // at least one
+  std::vector<std::string> examples;  // each a tf.train.Example
+};
+
+struct GrpcClass {
+  std::string label;
+  float score;
+};
+
+struct GrpcResult {
+  GrpcModel model;
+  bool regression = false;
+  std::vector<std::vector<GrpcClass>> classes = {};
+  std::vector<float> values = {};  // in place of them: of a regression
+};
+
+struct GrpcResults {
+  GrpcStatus status;
+  std::vector<GrpcResult> results;  // of the tasks
+};
+
+// A model that is to be served.
+struct GrpcModelConfig {
+  std::string name, base_path, platform;
+  int64_t newest = 1;              // versions; 0: all
+  std::vector<int64_t> only = {};  // where there are any: of these alone
+  std::map<std::string, int64_t> labels = {};
+};
+
 struct GrpcSignature {
   std::string key, method_name;
   GrpcTensors inputs, outputs;  // types: the first size is -1
@@ -77,6 +113,9 @@ class GrpcHandler {
   virtual bool allow(std::string_view authorization) const = 0;
   // `done` is called once, on any thread.
   virtual void predict(GrpcPrediction&& request, std::function<void(GrpcAnswer&&)> done) = 0;
+  virtual void infer(GrpcInference&& request, std::function<void(GrpcResults&&)> done) = 0;
+  // These models in place of those that there are; `done` as above.
+  virtual void reload(std::vector<GrpcModelConfig>&& models, std::function<void(GrpcStatus)> done) = 0;
   virtual GrpcMetadata metadata(const GrpcModel& model) const = 0;
   virtual GrpcStates states(const GrpcModel& model) const = 0;
 };
@@ -105,7 +144,7 @@ Result<std::unique_ptr<GrpcServer>> start_grpc(const GrpcOptions& options, GrpcH
 }  // namespace tenon::server
 
 // What the library exports: version kGrpcVersion, and a server that listens, or nullptr, and *error says why.
-inline constexpr unsigned kGrpcVersion = 1;
+inline constexpr unsigned kGrpcVersion = 2;
 extern "C" {
 using tenon_grpc_version_fn = unsigned();
 using tenon_grpc_start_fn = tenon::server::GrpcServer*(const tenon::server::GrpcOptions* options,

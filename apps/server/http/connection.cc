@@ -7,7 +7,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <ctime>
+#include <new>
 
+#include "server/http/gunzip.h"
 #include "server/json/answers.h"
 
 namespace tenon::server {
@@ -209,8 +211,27 @@ void Connection::handle() {
       self->respond(std::move(response));
     });
   };
-  if (std::optional<HttpResponse> response = shared_->handler->handle(parser_->request(), std::move(later)))
+  const bool packed = parser_->head().content_coding == ContentCoding::kGzip;
+  HttpRequest request = parser_->request();
+  if (packed && !request.body.empty() && !unpack(&request)) return;
+  if (std::optional<HttpResponse> response = shared_->handler->handle(std::move(request), std::move(later)))
     respond(std::move(*response));
+}
+
+// False: it was refused.
+bool Connection::unpack(HttpRequest* request) try {
+  std::string plain;
+  const Gunzip found = gunzip(request->body, shared_->options.max_body_bytes, &plain);
+  if (found == Gunzip::kDamaged)
+    return respond({400, error_answer("the body is no gzip, which Content-Encoding says")}), false;
+  if (found == Gunzip::kTooLarge) return refuse(413, "the request's body is too large when it is unpacked"), false;
+  const int64_t more = std::ssize(plain) - std::ssize(request->body);
+  request->body = std::move(plain);
+  body_bytes_ += more;
+  if ((shared_->metrics->body_bytes += more) <= shared_->options.max_all_body_bytes) return true;
+  return refuse(503, "the server has as many requests as it takes"), false;
+} catch (const std::bad_alloc&) {
+  return refuse(503, "out of memory"), false;
 }
 
 void Connection::refuse(int status, const std::string& message) {

@@ -54,6 +54,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void parse();
   bool check_head();
   void handle();
+  bool unpack(HttpRequest* request);
   void respond(HttpResponse response);
   void begin_parts(std::string head, const HttpResponse& response);
   void send_part(const std::string& part);

@@ -1,6 +1,7 @@
 // Requests and answers, and who answers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,12 +10,16 @@
 
 namespace tenon::server {
 
+// How a body was coded, of what the server knows.
+enum class ContentCoding : uint8_t { kNone, kGzip, kOther };
+
 // The head of a request: valid while the function that gets it runs.
 struct RequestHead {
   std::string_view method;         // "POST"
   std::string_view target;         // "/v1/models/flowers:predict"
   std::string_view authorization;  // that field's value
   std::string_view content_encoding;
+  ContentCoding content_coding = ContentCoding::kNone;  // what it says
 };
 
 // An answer that is sent as it is made. Thread safe; throws nothing.
@@ -36,7 +41,7 @@ struct HttpResponse {
   std::function<void(std::shared_ptr<PartSink>)> parts = {};
 };
 
-// A request whose body has come.
+// A request whose body has come; one that was compressed is so no more.
 struct HttpRequest {
   std::string method, target, body;
 };

@@ -14,6 +14,12 @@ constexpr size_t kLeastChunked = 5;
 
 std::string_view view(beast::string_view text) { return {text.data(), text.size()}; }
 
+ContentCoding coding_of(const std::string& field) {
+  if (field.empty() || beast::iequals(field, "identity")) return ContentCoding::kNone;
+  return beast::iequals(field, "gzip") || beast::iequals(field, "x-gzip") ? ContentCoding::kGzip
+                                                                          : ContentCoding::kOther;
+}
+
 // Keeps what the server looks at, and no other field.
 class BeastParser : public http::basic_parser<true> {
  public:
@@ -47,7 +53,8 @@ class BeastParser : public http::basic_parser<true> {
         authorization = view(value);
         break;
       case http::field::content_encoding:
-        content_encoding = view(value);
+        if (!content_encoding.empty()) content_encoding += ", ";  // several fields are a list
+        content_encoding += view(value);
         break;
       case http::field::expect:
         expect = view(value);
@@ -141,7 +148,7 @@ int64_t RequestParser::body_bytes() const { return std::ssize(impl_->parser->bod
 
 RequestHead RequestParser::head() const {
   const BeastParser& p = *impl_->parser;
-  return {p.method, p.target, p.authorization, p.content_encoding};
+  return {p.method, p.target, p.authorization, p.content_encoding, coding_of(p.content_encoding)};
 }
 
 HttpRequest RequestParser::request() {

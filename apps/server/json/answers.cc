@@ -88,14 +88,6 @@ class OutputWriter {
   Array wide_;
 };
 
-const Array* scores_of(const ServingSignature& signature, const Arrays& outputs) {
-  for (const char* const name : {"scores", "probabilities"})
-    for (const ServingValue& output : signature.outputs)
-      if (output.name == name)
-        if (const Array& found = outputs.at(output.tensor); found.shape().rank() == 2) return &found;
-  return nullptr;
-}
-
 }  // namespace
 
 std::string predict_answer(const ServedModel& model, const ServingSignature& signature, RequestFormat format,
@@ -131,16 +123,12 @@ std::string predict_answer(const ServedModel& model, const ServingSignature& sig
   return out += "]}\n";
 }
 
-Result<std::string> classify_answer(const ServedModel& model, const ServingSignature& signature,
-                                    const Arrays& outputs) {
-  const Array* const scores = scores_of(signature, outputs);
-  if (!scores)
-    return Status(Code::kInvalid, "the signature \"" + signature.key +
-                                      "\" has no output 'scores' or 'probabilities' with a number a class");
-  const std::vector<float> values = scores->to<float>();
+std::string classify_answer(const ServedModel& model, const ServingSignature& signature, const Arrays& outputs) {
+  const Array& scores = class_scores(signature, outputs);
+  const std::vector<float> values = scores.to<float>();
   std::string out = "{\"results\":[";
-  const int64_t classes = scores->dim(1);
-  for (int64_t row = 0; row < scores->dim(0); ++row) {
+  const int64_t classes = scores.dim(1);
+  for (int64_t row = 0; row < scores.dim(0); ++row) {
     out += row ? ",[" : "[";
     for (int64_t c = 0; c < classes; ++c) {
       out += (c ? ",[" : "[") + json_string(model.label(c)) + ",";
@@ -152,13 +140,10 @@ Result<std::string> classify_answer(const ServedModel& model, const ServingSigna
   return out += "]}\n";
 }
 
-Result<std::string> regress_answer(const ServingSignature& signature, const Arrays& outputs) {
-  if (signature.outputs.size() != 1 ||
-      outputs.at(signature.outputs[0].tensor).elements() != outputs.at(signature.outputs[0].tensor).dim(0))
-    return Status(Code::kInvalid, "the signature \"" + signature.key + "\" has more than one number an example");
+std::string regress_answer(const ServingSignature& signature, const Arrays& outputs) {
   std::string out = "{\"results\":[";
   bool first = true;
-  for (const float value : outputs.at(signature.outputs[0].tensor).to<float>()) {
+  for (const float value : regression_values(signature, outputs)) {
     if (!std::exchange(first, false)) out += ',';
     write_value(&out, value);
   }

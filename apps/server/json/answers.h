@@ -12,10 +12,9 @@ namespace tenon::server {
 std::string predict_answer(const ServedModel& model, const ServingSignature& signature, RequestFormat format,
                            const Arrays& outputs, int64_t rows);
 
-// {"results": [[["label", score], ..], ..]}: of the output "scores" or "probabilities". kInvalid: there is none.
-Result<std::string> classify_answer(const ServedModel& model, const ServingSignature& signature, const Arrays& outputs);
-// {"results": [value, ..]}: of the only output that has one number a row.
-Result<std::string> regress_answer(const ServingSignature& signature, const Arrays& outputs);
+// {"results": [[["label", score], ..], ..]}, {"results": [value, ..]}. REQUIRED: check_method.
+std::string classify_answer(const ServedModel& model, const ServingSignature& signature, const Arrays& outputs);
+std::string regress_answer(const ServingSignature& signature, const Arrays& outputs);
 
 // {"error": "message"}
 std::string error_answer(std::string_view message);

@@ -1,6 +1,8 @@
 #include "server/json/requests.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -14,8 +16,9 @@ namespace dom = simdjson::dom;
 
 // Lists and objects around a value: tensors have at most 8 dimensions.
 constexpr size_t kMaxDepth = 16;
-// The longest body whose parser is kept for the next request: it takes thirteen times as much, in each thread.
-constexpr size_t kKeptBytes = size_t{256} << 10;
+// Parsers are kept for the next requests: memory that is new costs as much time as the parsing. One takes up to thirteen times the longest
+// body that it may read, so that each thread has one for bodies up to the first size, and all together one up to the second.
+constexpr size_t kOwnBytes = size_t{256} << 10, kSharedBytes = size_t{2} << 20;
 
 Status invalid(const std::string& message) { return Status(Code::kInvalid, message); }
 
@@ -82,14 +85,7 @@ class RequestParser {
                        " not formatted correctly. 'signature_name' key must be a string value.");
     out_.signature = find_signature(model_, key);
     if (!out_.signature) return invalid("Serving signature name: " + json_string(key) + " not found in signature def");
-    const std::string& found = out_.signature->method_name;
-    const char* const expected = method_ == RequestMethod::kClassify  ? "tensorflow/serving/classify"
-                                 : method_ == RequestMethod::kRegress ? "tensorflow/serving/regress"
-                                                                      : "";
-    if (*expected && found != expected)
-      return invalid("Expected " + std::string(method_ == RequestMethod::kClassify ? "classification" : "regression") +
-                     " signature method_name to be " + expected + ". Was: " + found);
-    return {};
+    return check_method(*out_.signature, method_);
   }
 
   Status read_rows(dom::element value, const char* list) {
@@ -227,19 +223,62 @@ bool quote_no_number(std::string* body) {
   return true;
 }
 
+// A parser for bodies of that size, until it is destroyed.
+class LentParser {
+ public:
+  explicit LentParser(size_t bytes) : shared_(bytes > kOwnBytes) {
+    if (shared_ && bytes <= kSharedBytes) {
+      const std::lock_guard lock(mutex());
+      parser_ = std::move(kept());
+    }
+    if (!shared_) parser_ = std::move(own());
+    if (!parser_) parser_ = std::make_unique<dom::parser>();
+    const size_t wanted = bytes > kSharedBytes ? bytes : shared_ ? kSharedBytes : kOwnBytes;
+    if (parser_->capacity() < wanted && parser_->allocate(wanted, kMaxDepth) != simdjson::SUCCESS) parser_.reset();
+  }
+  ~LentParser() {
+    if (!parser_ || parser_->capacity() > kSharedBytes) return;
+    if (!shared_) {
+      own() = std::move(parser_);
+      return;
+    }
+    const std::lock_guard lock(mutex());
+    kept() = std::move(parser_);
+  }
+  LentParser(const LentParser&) = delete;
+  LentParser& operator=(const LentParser&) = delete;
+  dom::parser* get() const { return parser_.get(); }  // nullptr: there is no memory
+
+ private:
+  using Kept = std::unique_ptr<dom::parser>;
+  static Kept& own() {
+    thread_local Kept parser;
+    return parser;
+  }
+  static Kept& kept() {
+    static Kept parser;
+    return parser;
+  }
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  const bool shared_;
+  Kept parser_;
+};
+
 // *no_json: it could not be read at all.
 Result<ParsedRequest> parse_body(std::string* body, RequestMethod method, const ServedModel& model,
                                  const RequestLimits& limits, bool* no_json) {
-  thread_local std::unique_ptr<dom::parser> parser;
-  if (!parser) parser = std::make_unique<dom::parser>();
   body->reserve(body->size() + simdjson::SIMDJSON_PADDING);
-  const size_t capacity = std::max(parser->capacity(), body->size() + 1);
+  const LentParser lent(body->size() + 1);
+  dom::parser* const parser = lent.get();
   Result<ParsedRequest> result = invalid("");
   dom::element root;
   dom::object object;
   if (body->empty())
     result = invalid("JSON Parse error: The document is empty");
-  else if (parser->capacity() < capacity && parser->allocate(capacity, kMaxDepth) != simdjson::SUCCESS)
+  else if (!parser)
     result = Status(Code::kUnavailable, "no memory for a body of " + std::to_string(body->size()) + " bytes");
   else if (const simdjson::error_code error = parser->parse(body->data(), body->size(), false).get(root))
     result = invalid(std::string("JSON Parse error: ") + simdjson::error_message(error)), *no_json = true;
@@ -251,7 +290,6 @@ Result<ParsedRequest> parse_body(std::string* body, RequestMethod method, const 
     const Status status = request.parse(object);
     result = status.ok() ? Result<ParsedRequest>(request.take()) : status;
   }
-  if (parser->capacity() > kKeptBytes) parser.reset();
   return result;
 }
 

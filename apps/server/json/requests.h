@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
+#include "server/models/methods.h"
 #include "server/served_model.h"
 
 namespace tenon::server {
 
-enum class RequestMethod : uint8_t { kPredict, kClassify, kRegress };
 enum class RequestFormat : uint8_t { kRows, kColumns };
 
 struct RequestLimits {

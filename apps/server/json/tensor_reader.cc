@@ -1,11 +1,13 @@
 #include "server/json/tensor_reader.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <type_traits>
 
 #include "server/json/base64.h"
+#include "server/narrow_float.h"
 #include "tenon/text.h"
 
 namespace tenon::server {
@@ -34,13 +36,39 @@ int64_t elements(dom::array list) {
   return size < 0xffffff ? static_cast<int64_t>(size) : std::distance(list.begin(), list.end());
 }
 
-// The largest finite value, and the integers up to which all are exact.
-struct FloatRange {
-  double largest, exact;
-};
-FloatRange range_of(DType dtype) {
-  if (dtype == DType::kF32) return {std::numeric_limits<float>::max(), 0x1p24};
-  return {std::numeric_limits<double>::max(), 0x1p53};
+// f32 and f64 hold what is sent: integers beyond those up to which all are exact are refused. f16 and bf16 are rounded. What is beyond the
+// largest finite value of any is refused.
+template <class T>
+bool holds(Kind kind, double number, T value) {
+  if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
+    constexpr double kExact = std::is_same_v<T, float> ? 0x1p24 : 0x1p53;
+    return kind == Kind::DOUBLE ? std::fabs(number) <= std::numeric_limits<T>::max() : std::fabs(number) < kExact;
+  } else {
+    return value.finite();
+  }
+}
+
+template <class T>
+Status read_float(dom::element value, DType dtype, T* out) {
+  const Kind kind = value.type();
+  if (!is_number(kind)) return type_error(value, dtype);
+  const double number = value.get_double().value_unsafe();
+  *out = static_cast<T>(number);
+  return holds(kind, number, *out) ? Status() : lossy(value, dtype);
+}
+
+template <class T>
+Status read_integer(dom::element value, DType dtype, T* out) {
+  if (value.type() != Kind::INT64) return type_error(value, dtype);  // a fraction, or beyond int64
+  const int64_t number = value.get_int64().value_unsafe();
+  *out = static_cast<T>(number);
+  return static_cast<int64_t>(*out) == number ? Status() : type_error(value, dtype);
+}
+
+Status read_bool(dom::element value, DType dtype, uint8_t* out) {
+  if (value.type() != Kind::BOOL) return type_error(value, dtype);
+  *out = static_cast<uint8_t>(value.get_bool().value_unsafe());
+  return {};
 }
 
 }  // namespace
@@ -81,16 +109,10 @@ std::string json_text(dom::element value) {
 TensorReader::TensorReader(const ServedModel& model, const ServingValue& input, int64_t* budget)
     : model_(&model), input_(&input), budget_(budget), row_bytes_(input.type.bytes()) {}
 
-template <class T>
-void TensorReader::put(T value) {
-  const size_t at = bytes_.size();
-  bytes_.resize(at + sizeof value);
-  std::memcpy(bytes_.data() + at, &value, sizeof value);
-}
-
 Status TensorReader::add(dom::element value) {
   if ((*budget_ -= row_bytes_) < 0) return Status(Code::kInvalid, "the request's tensors need too much memory");
-  if (row_bytes_ <= 4096) bytes_.reserve(bytes_.size() + static_cast<size_t>(row_bytes_) * (rows_ == 0 ? 1 : 2));
+  bytes_.resize(bytes_.size() + static_cast<size_t>(row_bytes_));
+  next_ = bytes_.data() + bytes_.size() - row_bytes_;
   ++rows_;
   return input_->kind == ServingValue::Kind::kImage ? add_image(value) : add_nested(value, 0);
 }
@@ -107,7 +129,7 @@ Status TensorReader::add_image(dom::element value) {
   const auto bytes = row.bytes();
   if (std::ssize(bytes) != row_bytes_)
     return Status(Code::kInternal, "an image became " + row.type().str() + ", expected " + input_->type.str());
-  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  std::copy(bytes.begin(), bytes.end(), next_);
   return {};
 }
 
@@ -115,7 +137,7 @@ Status TensorReader::add_nested(dom::element value, int level) {
   const int rank = input_->type.shape.rank();
   dom::array list;
   if (value.get(list) != simdjson::SUCCESS) {
-    if (level == rank) return add_number(value);
+    if (level == rank) return add_numbers(std::span(&value, 1));
     return Status(Code::kInvalid, "JSON Value: " + json_text(value) +
                                       " found at incorrect level: " + std::to_string(level + 1) +
                                       " in the JSON DOM. Expected at level: " + std::to_string(rank + 1));
@@ -127,46 +149,42 @@ Status TensorReader::add_nested(dom::element value, int level) {
   if (size != expected)
     return Status(Code::kInvalid, "Encountered list at unexpected size: " + std::to_string(size) + " at level: " +
                                       std::to_string(level + 1) + " expected size: " + std::to_string(expected));
-  const bool numbers = level + 1 == rank;
-  for (const dom::element e : list) TENON_TRY(numbers && !e.is_array() ? add_number(e) : add_nested(e, level + 1));
+  if (level + 1 == rank) return add_numbers(list);
+  for (const dom::element e : list) TENON_TRY(add_nested(e, level + 1));
   return {};
 }
 
-Status TensorReader::add_number(dom::element value) {
+// One, or those of a list at the last level.
+template <class Values>
+Status TensorReader::add_numbers(const Values& values) {
   const DType dtype = input_->type.dtype;
-  const Kind kind = value.type();
-  if (dtype == DType::kBool) {
-    if (kind != Kind::BOOL) return type_error(value, dtype);
-    put(static_cast<uint8_t>(value.get_bool().value_unsafe()));
+  const auto each = [&](auto t, const auto& read) -> Status {
+    auto* out = reinterpret_cast<decltype(t)*>(next_);
+    for (const dom::element e : values) {
+      if (e.is_array()) return add_nested(e, input_->type.shape.rank());  // says what is wrong
+      TENON_TRY(read(e, dtype, out++));
+    }
+    next_ = reinterpret_cast<std::byte*>(out);
     return {};
+  };
+  switch (dtype) {
+    case DType::kF32:
+      return each(float{}, read_float<float>);
+    case DType::kF64:
+      return each(double{}, read_float<double>);
+    case DType::kF16:
+      return each(F16{}, read_float<F16>);
+    case DType::kBF16:
+      return each(Bf16{}, read_float<Bf16>);
+    case DType::kI64:
+      return each(int64_t{}, read_integer<int64_t>);
+    case DType::kI32:
+      return each(int32_t{}, read_integer<int32_t>);
+    case DType::kU8:
+      return each(uint8_t{}, read_integer<uint8_t>);
+    default:
+      return each(uint8_t{}, read_bool);
   }
-  if (!is_number(kind)) return type_error(value, dtype);
-  if (dtype == DType::kBF16 || dtype == DType::kF16)
-    return Status(Code::kInvalid, "Conversion of JSON Value: " + json_text(value) +
-                                      " to type: " + std::string(dtype_name(dtype)) + " is not implemented");
-  if (is_float(dtype)) {
-    const double number = value.get_double().value_unsafe();
-    const FloatRange range = range_of(dtype);
-    if (kind == Kind::DOUBLE ? !(std::fabs(number) <= range.largest) : std::fabs(number) >= range.exact)
-      return lossy(value, dtype);
-    if (dtype == DType::kF32)
-      put(static_cast<float>(number));
-    else
-      put(number);
-    return {};
-  }
-  if (kind != Kind::INT64) return type_error(value, dtype);  // a fraction, or beyond int64
-  const int64_t number = value.get_int64().value_unsafe();
-  if (dtype == DType::kI64) return put(number), Status();
-  const bool is_u8 = dtype == DType::kU8;
-  const int64_t low = is_u8 ? 0 : std::numeric_limits<int32_t>::min();
-  const int64_t high = is_u8 ? 255 : std::numeric_limits<int32_t>::max();
-  if (number < low || number > high) return type_error(value, dtype);
-  if (is_u8)
-    put(static_cast<uint8_t>(number));
-  else
-    put(static_cast<int32_t>(number));
-  return {};
 }
 
 Array TensorReader::take() {

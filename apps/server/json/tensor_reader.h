@@ -24,11 +24,10 @@ class TensorReader {
   Array take();
 
  private:
-  Status add_number(simdjson::dom::element value);
+  template <class Values>
+  Status add_numbers(const Values& values);
   Status add_nested(simdjson::dom::element value, int level);
   Status add_image(simdjson::dom::element value);
-  template <class T>
-  void put(T value);
 
   const ServedModel* model_;
   const ServingValue* input_;
@@ -36,6 +35,7 @@ class TensorReader {
   int64_t row_bytes_;
   int64_t rows_ = 0;
   std::vector<std::byte> bytes_;
+  std::byte* next_ = nullptr;  // of the row that is added
 };
 
 // Of an element, for messages: cut where it is long.

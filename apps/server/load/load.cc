@@ -24,6 +24,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Time = Clock::time_point;
+constexpr std::chrono::microseconds kWakeTime{100};
 constexpr double kMostWait = 30;  // seconds for answers behind the last request
 
 double seconds_between(Time from, Time to) { return std::chrono::duration<double>(to - from).count(); }
@@ -130,7 +131,10 @@ class Load {
       TENON_TRY(send(c));
     }
     epoll_event events[64];
-    const int found = ::epoll_wait(epoll_.fd(), events, 64, wait_ms(Clock::now()));
+    const timespec wait = wait_time(Clock::now());
+    int found = ::epoll_pwait2(epoll_.fd(), events, 64, &wait, nullptr);
+    if (found < 0 && errno == ENOSYS)  // a kernel before 5.11, or a container's rule
+      found = ::epoll_wait(epoll_.fd(), events, 64, static_cast<int>(wait.tv_nsec / 1000000));
     if (found < 0 && errno != EINTR) return system_error("cannot wait for answers");
     for (int i = 0; i < found; ++i) TENON_TRY(receive(*static_cast<Connection*>(events[i].data.ptr)));
     return {};
@@ -149,11 +153,13 @@ class Load {
     result_.asked += due >= counted_from_;
   }
 
-  // A short wait is done by looking again: the system wakes no thread as exactly.
-  int wait_ms(Time now) const {
-    if (!is_open() || now >= end_) return 100;
-    const double next = seconds_between(now, next_due());
-    return next > 0.002 ? static_cast<int>(next * 1000) - 1 : 0;
+  // The last bit of it is done by looking again, as the system wakes no thread as exactly; no more of it, as the server may need the core.
+  timespec wait_time(Time now) const {
+    using std::chrono::nanoseconds;
+    nanoseconds wait = std::chrono::milliseconds(100);
+    if (is_open() && now < end_) wait = std::min<nanoseconds>(wait, next_due() - now - kWakeTime);
+    wait = std::max(wait, nanoseconds(0));
+    return {.tv_sec = 0, .tv_nsec = static_cast<long>(wait.count())};
   }
 
   // Blocks while the peer reads slowly, as requests are small beside the socket's buffers.

@@ -1,32 +1,21 @@
-// Requests for one version of a model meet in batches: a queue for each signature, and one thread that calls the model.
-//
-// A request that comes while nothing is computed is computed at once, alone. Those that come meanwhile wait for the thread and go
-// together, at most max_rows() of them; with `timeout` the thread waits for more until the first of them is as old. A request with
-// more rows is computed in parts, between which other requests have their turn.
+// Requests for one version of a model meet in batches (server/models/job_queue.h says which): those of one signature.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
-#include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
-#include "server/metrics.h"
+#include "server/models/job_queue.h"
 #include "server/served_model.h"
 
 namespace tenon::server {
 
-using Clock = std::chrono::steady_clock;
-
-struct BatchOptions {
-  std::chrono::microseconds timeout{0};
-  int64_t max_queued_rows = 512;  // of all signatures together
-};
+// What a batch of each size takes, where it is known.
+using SizeSeconds = std::map<int64_t, double>;
+// How many of so many rows are computed now, where a batch is padded to the next of `sizes`: all of them, or, where the padding would
+// cost more than two batches, as many as the next smaller size has. REQUIRED: 1 <= rows <= the last size.
+int64_t rows_worth(int64_t rows, const std::vector<int64_t>& sizes, const SizeSeconds& seconds);
 
 struct BatchRequest {
   const ServingSignature* signature = nullptr;  // one of the model's
@@ -38,60 +27,29 @@ struct BatchRequest {
   std::function<void(Result<Arrays>)> done;
 };
 
-class Batcher {
+class Batcher : private JobWorker {
  public:
   Batcher(std::unique_ptr<ServedModel> model, const BatchOptions& options, std::shared_ptr<VersionMetrics> metrics);
-  ~Batcher();  // end()
-  Batcher(const Batcher&) = delete;
-  Batcher& operator=(const Batcher&) = delete;
 
   const ServedModel& model() const { return *model_; }
-  int64_t max_queued_rows() const { return options_.max_queued_rows; }
-  // Thread safe. False, and nothing was taken, where as many rows wait as may: a request with more of them is only taken when none
-  // waits.
+  // As those of JobQueue.
+  int64_t max_queued_rows() const { return queue_.max_queued_rows(); }
   bool submit(BatchRequest&& request);
-  // Whether submit() would refuse any request now. Thread safe.
-  bool full() const { return queued_rows_ >= options_.max_queued_rows; }
-  // Ends the thread; what still waits, and what comes then, is refused with kUnavailable. One thread at a time.
-  void end();
+  bool full() const { return queue_.full(); }
+  void end() { queue_.end(); }
 
  private:
-  struct Waiting {
-    BatchRequest request;
-    Clock::time_point arrival;
-    bool met_idle = false;  // nothing was computed when it came
-    int64_t taken = 0;      // rows that were computed
-    Arrays outputs = {};
-  };
-  struct Queue {
-    std::deque<Waiting> waiting;
-    int64_t rows = 0;
-  };
-  void add_rows(Queue* queue, int64_t rows);
-  // Rows of a batch: `count` of its request's.
-  struct Part {
-    Waiting waiting;
-    int64_t count;
-  };
-
-  void run();
-  Queue* next_queue();
-  bool wait_for_more(std::unique_lock<std::mutex>* lock, Queue* queue);
-  std::vector<Part> take(Queue* queue, std::vector<Waiting>* expired);
-  void compute(std::vector<Part>* parts);
+  int64_t max_rows() const override { return model_->max_rows(); }
+  int64_t rows_of(int64_t waiting) const override;
+  void work(std::span<JobPart> parts) override;
   Result<Arrays> call(const ServingSignature& signature, const Arrays& inputs, int64_t rows);
-  void deliver(std::vector<Part>* parts, Result<Arrays> result);
+  void learn(int64_t rows, double seconds);
 
-  std::unique_ptr<ServedModel> model_;
-  BatchOptions options_;
-  std::shared_ptr<VersionMetrics> metrics_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Queue> queues_;  // by signature
-  std::atomic<int64_t> queued_rows_ = 0;
-  bool computing_ = false;
-  bool ending_ = false;
-  std::thread thread_;
+  const std::unique_ptr<ServedModel> model_;
+  const std::shared_ptr<VersionMetrics> metrics_;
+  const std::vector<int64_t> sizes_;
+  SizeSeconds seconds_;  // the queue's thread alone uses it
+  JobQueue queue_;       // the last: its thread uses the others
 };
 
 }  // namespace tenon::server

@@ -10,9 +10,14 @@ namespace {
 
 constexpr size_t kKeptStates = 16;
 
+std::string label_text(const std::string& label, int64_t number) {
+  return "the label '" + label + "' names version " + std::to_string(number);
+}
 std::string shown(const std::string& model, int64_t number) { return model + " " + std::to_string(number); }
 
 }  // namespace
+
+bool is_model_name(std::string_view name) { return !name.empty() && name.find_first_of("/:% ?#") == name.npos; }
 
 const char* state_name(VersionState state) {
   switch (state) {
@@ -84,20 +89,60 @@ std::shared_ptr<LoadedVersion> ModelVersions::load(int64_t number, const std::st
   return std::make_shared<LoadedVersion>(number, std::move(*model), batching_, metrics_->version(config_.name, number));
 }
 
+// A complaint is told once, until there is another one.
+void ModelVersions::tell(std::string* last, std::string complaint) const {
+  if (complaint == *last) return;
+  *last = std::move(complaint);
+  if (!last->empty()) log_(config_.name + ": " + *last);
+}
+
+// Of the versions that are served, "2, 1"; "none". REQUIRED: the mutex is held.
+std::string ModelVersions::served_text() const {
+  std::string out;
+  for (const auto& entry : served_) out += (out.empty() ? "" : ", ") + std::to_string(entry.first);
+  return out.empty() ? "none" : out;
+}
+
+// Labels that name what is not served.
+std::string ModelVersions::label_complaint() const {
+  const std::lock_guard lock(mutex_);
+  std::string out;
+  for (const auto& [label, number] : config_.labels)
+    if (!served_.contains(number))
+      out += (out.empty() ? "" : "; ") + label_text(label, number) + ", which is not served";
+  return out.empty() ? out : out + "; served: " + served_text();
+}
+
+void ModelVersions::retire() {
+  const std::lock_guard lock(mutex_);
+  retiring_ = true;
+  for (const auto& [number, version] : served_) {
+    retired_.push_back(version);
+    states_[number].state = VersionState::kUnloading;
+  }
+  served_.clear();
+}
+
+bool ModelVersions::dropped() const {
+  const std::lock_guard lock(mutex_);
+  return retired_.empty();
+}
+
 void ModelVersions::poll() {
   drop_unused();
+  if (const std::lock_guard lock(mutex_); retiring_) return;
   const Result<std::vector<ExportedVersion>> found = exported_versions(config_.directory);
   std::string complaint;
   if (!found.ok())
-    complaint = config_.name + ": " + found.status().message();
+    complaint = found.status().message();
   else if (found->empty())
-    complaint =
-        config_.name + ": '" + config_.directory + "' has no version: expected directories whose names are numbers";
-  if (std::exchange(last_complaint_, complaint) != complaint && !complaint.empty()) log_(complaint);
+    complaint = "'" + config_.directory + "' has no version: expected directories whose names are numbers";
+  tell(&last_complaint_, complaint);
   if (!complaint.empty()) return;  // what was loaded goes on
   Versions wanted;
   for (const ExportedVersion& v : *found) {
     if (config_.newest > 0 && std::ssize(wanted) == config_.newest) break;
+    if (!config_.only.empty() && !config_.only.contains(v.number)) continue;
     std::shared_ptr<LoadedVersion> version;
     {
       const std::lock_guard lock(mutex_);
@@ -110,13 +155,15 @@ void ModelVersions::poll() {
     return std::none_of(found->begin(), found->end(), [&](const auto& v) { return v.number == failure.first; });
   });
   if (!wanted.empty()) serve(std::move(wanted));
+  tell(&last_label_complaint_, label_complaint());
 }
 
 void ModelVersions::serve(Versions wanted) {
-  for (const auto& [number, version] : wanted) set_state(number, VersionState::kAvailable);
+  for (const auto& [number, version] : wanted) set_state(number, VersionState::kAvailable);  // before a request gets it
   std::vector<int64_t> leaving;
   {
     const std::lock_guard lock(mutex_);
+    if (retiring_) return;  // it came too late
     for (const auto& [number, version] : served_)
       if (!wanted.contains(number)) retired_.push_back(version), leaving.push_back(number);
     served_ = std::move(wanted);
@@ -169,8 +216,10 @@ Result<std::shared_ptr<LoadedVersion>> ModelVersions::find(const VersionChoice& 
     number = label->second;
   }
   if (const auto it = served_.find(number); it != served_.end()) return it->second;
-  return Status(Code::kUnavailable,
-                "Servable not found for request: Specific(" + config_.name + ", " + std::to_string(number) + ")");
+  std::string why = "Servable not found for request: Specific(" + config_.name + ", " + std::to_string(number) + ")";
+  if (!choice.label.empty())
+    why += "; " + label_text(choice.label, number) + ", which is not served; served: " + served_text();
+  return Status(Code::kUnavailable, why);
 }
 
 std::vector<VersionStatus> ModelVersions::states() const {

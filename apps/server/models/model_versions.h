@@ -11,19 +11,26 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "server/models/batcher.h"
 
 namespace tenon::server {
 
+// Whether it can be a part of an address.
+bool is_model_name(std::string_view name);
+
 struct ModelConfig {
   std::string name, directory;
   int newest = 1;                              // versions that are served; 0: all
+  std::set<int64_t> only = {};                 // where there are any: of these alone
   std::map<std::string, int64_t> labels = {};  // of versions
   double canary =
       0;  // > 0: of the requests that name no version, the share that the newest gets; the others get the one before it
+  bool operator==(const ModelConfig&) const = default;
 };
 
 struct LoadedVersion {
@@ -51,7 +58,7 @@ struct VersionStatus {
   Status error = {};
 };
 
-// What a server tells its people, one line each.
+// What a server tells its people, one line each. Thread safe.
 using ServerLog = std::function<void(const std::string&)>;
 
 class ModelVersions {
@@ -65,6 +72,9 @@ class ModelVersions {
   void poll();
   // Drops what has had its last request. poll() does it too.
   void drop_unused();
+  // From now on no request gets a version; poll() does no more than drop_unused().
+  void retire();
+  bool dropped() const;  // all that was retired
 
   // The rest is thread safe. kUnavailable: there is no such version.
   Result<std::shared_ptr<LoadedVersion>> find(const VersionChoice& choice) const;
@@ -82,6 +92,9 @@ class ModelVersions {
   std::shared_ptr<LoadedVersion> load(int64_t number, const std::string& path);
   bool worth_trying(int64_t number, const std::string& path);
   void serve(Versions wanted);
+  std::string label_complaint() const;
+  std::string served_text() const;
+  void tell(std::string* last, std::string complaint) const;
   void set_state(int64_t number, VersionState state, Status error = {});
   const std::shared_ptr<LoadedVersion>* pick() const;
 
@@ -91,7 +104,8 @@ class ModelVersions {
   Metrics* const metrics_;
   const ServerLog log_;
   std::map<int64_t, Failure> failures_;
-  std::string last_complaint_;
+  std::string last_complaint_, last_label_complaint_;
+  bool retiring_ = false;
 
   mutable std::mutex mutex_;
   Versions served_;

@@ -1,5 +1,6 @@
 #include "server/rest/metadata.h"
 
+#include "server/text/text_batcher.h"
 #include "tenon/tensorflow_types.h"
 #include "tenon/text.h"
 
@@ -56,7 +57,16 @@ std::string states_json(const std::vector<VersionStatus>& states, std::optional<
   return out;
 }
 
-const std::vector<VersionStatus> kTextVersion = {{1, VersionState::kAvailable, {}}};
+const std::vector<VersionStatus> kTextVersions = {{kTextVersion, VersionState::kAvailable, {}}};
+
+// {NAME: a text a row}
+std::string text_value_json(const char* name) {
+  return "{" + json_string(name) +
+         ":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],\"unknown_rank\":false}"
+         ","
+         "\"name\":" +
+         json_string(name + std::string(":0")) + "}}";
+}
 
 }  // namespace
 
@@ -100,22 +110,20 @@ std::string models_answer(const ServedModels& models, const std::vector<std::str
            states_json(model->states(), std::nullopt) + "]}";
   for (const std::string& name : texts)
     out += (out.empty() ? "" : ",") + std::string("{\"name\":") + json_string(name) +
-           ",\"ready\":true,\"model_version_status\":[" + states_json(kTextVersion, std::nullopt) + "]}";
+           ",\"ready\":true,\"model_version_status\":[" + states_json(kTextVersions, std::nullopt) + "]}";
   return "{\"models\":[" + out + "]}\n";
 }
 
 std::string text_status_answer() {
-  return "{\"model_version_status\":[" + states_json(kTextVersion, std::nullopt) + "]}\n";
+  return "{\"model_version_status\":[" + states_json(kTextVersions, std::nullopt) + "]}\n";
 }
 
 std::string text_metadata_answer(const std::string& model) {
-  const std::string text =
-      "{\"text\":{\"dtype\":\"DT_STRING\",\"tensor_shape\":{\"dim\":[{\"size\":\"-1\",\"name\":\"\"}],\"unknown_rank\":"
-      "false},\"name\":\"text:0\"}}";
   return "{\"model_spec\":{\"name\":" + json_string(model) +
          ",\"signature_name\":\"\",\"version\":\"1\"},\"metadata\":{\"signature_def\":{\"signature_def\":{\"serving_"
          "default\":{\"inputs\":" +
-         text + ",\"outputs\":" + text + ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n";
+         text_value_json(kTextInput) + ",\"outputs\":" + text_value_json(kTextOutput) +
+         ",\"method_name\":\"tensorflow/serving/predict\"}}}}}\n";
 }
 
 }  // namespace tenon::server

@@ -37,16 +37,11 @@ class Prediction : public Answer {
 
  private:
   HttpResponse made() {
-    if (!result_.ok()) {
-      HttpResponse response = error_response(http_status(result_.status()), result_.status().message());
-      if (response.status == 503) response.retry_after = kRetrySeconds;
-      return response;
-    }
+    if (!result_.ok()) return error_of(result_.status());
     const ServedModel& model = version_->batcher.model();
     if (kind_ == RouteKind::kPredict) return {200, predict_answer(model, *signature_, format_, *result_, rows_)};
-    Result<std::string> text = kind_ == RouteKind::kClassify ? classify_answer(model, *signature_, *result_)
-                                                             : regress_answer(*signature_, *result_);
-    return text.ok() ? HttpResponse{200, std::move(*text)} : error_response(400, text.status().message());
+    return {200, kind_ == RouteKind::kClassify ? classify_answer(model, *signature_, *result_)
+                                               : regress_answer(*signature_, *result_)};
   }
 
   const RouteKind kind_;
@@ -97,6 +92,12 @@ int http_status(const Status& status) {
 
 HttpResponse error_response(int status, std::string_view message) { return {status, error_answer(message)}; }
 
+HttpResponse error_of(const Status& status) {
+  HttpResponse response = error_response(http_status(status), status.message());
+  if (response.status == 503) response.retry_after = kRetrySeconds;
+  return response;
+}
+
 HttpResponse too_busy() {
   HttpResponse response = error_response(429, "the queue of the model is full");
   response.retry_after = kRetrySeconds;
@@ -118,12 +119,12 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
     response.allow = route.predicts() ? "POST" : "GET, HEAD";
     return response;
   }
-  if (!head.content_encoding.empty() && head.content_encoding != "identity")
-    return error_response(415,
-                          "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected none");
-  if (!route.predicts() || (is_text(route.model) && route.kind == RouteKind::kPredict)) return std::nullopt;
-  const ModelVersions* const model = models_->find(route.model);
-  if (!model) return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
+  if (head.content_coding == ContentCoding::kOther)
+    return error_response(
+        415, "Content-Encoding: " + std::string(head.content_encoding) + " is not taken: expected gzip, or none");
+  if (!route.predicts() || is_text(route.model)) return std::nullopt;
+  if (!models_->find(route.model))
+    return error_response(404, "Servable not found for request: Latest(" + route.model + ")");
   return std::nullopt;
 } catch (const std::bad_alloc&) {
   return error_response(503, "out of memory");
@@ -131,8 +132,7 @@ std::optional<HttpResponse> RestApi::refuse(const RequestHead& head) try {
 
 std::optional<HttpResponse> RestApi::handle(HttpRequest&& request, Respond respond) try {
   const Route route = route_of(request.target);
-  if (route.predicts() && is_text(route.model))
-    return texts_->predict(route.model, std::move(request), std::move(respond));
+  if (route.predicts() && is_text(route.model)) return texts_->predict(route, std::move(request), std::move(respond));
   if (route.predicts()) return predict(route, std::move(request), std::move(respond));
   return get(route);
 } catch (const std::bad_alloc&) {
@@ -160,14 +160,17 @@ HttpResponse RestApi::get(const Route& route) const {
 }
 
 HttpResponse RestApi::models_get(const Route& route) const {
-  if (is_text(route.model) && route.kind == RouteKind::kMetadata) return {200, text_metadata_answer(route.model)};
-  if (is_text(route.model) && route.kind == RouteKind::kStatus) return {200, text_status_answer()};
-  const ModelVersions* const model = models_->find(route.model);
+  if (is_text(route.model)) {
+    if (!is_text_version(route.version)) return error_response(404, no_text_version(route.model).message());
+    if (route.kind == RouteKind::kMetadata) return {200, text_metadata_answer(route.model)};
+    if (route.kind == RouteKind::kStatus) return {200, text_status_answer()};
+  }
+  const std::shared_ptr<ModelVersions> model = models_->find(route.model);
   if (!model) return error_response(404, "Could not find any versions of model " + route.model);
   std::optional<int64_t> number = route.version.number;
   Result<std::string> text = Status(Code::kInternal, "no answer");
   if (route.kind != RouteKind::kStatus || !route.version.label.empty()) {
-    const auto version = model->find(route.version);
+    const auto version = models_->find(route.model, route.version);
     if (!version.ok()) return error_response(404, version.status().message());
     if (route.kind == RouteKind::kMetadata) return {200, metadata_answer(route.model, **version)};
     if (route.kind == RouteKind::kClasses) text = classes_answer(**version);
@@ -178,8 +181,7 @@ HttpResponse RestApi::models_get(const Route& route) const {
 }
 
 std::optional<HttpResponse> RestApi::predict(const Route& route, HttpRequest&& request, Respond respond) {
-  const ModelVersions* const model = models_->find(route.model);
-  auto version = model->find(route.version);
+  auto version = models_->find(route.model, route.version);
   if (!version.ok()) return error_response(404, version.status().message());
   const auto prediction = std::make_shared<Prediction>(route.kind, std::move(*version));
   if (prediction->batcher().full()) return prediction->count(429), too_busy();  // before work goes into it
@@ -187,9 +189,8 @@ std::optional<HttpResponse> RestApi::predict(const Route& route, HttpRequest&& r
       parse_request(&request.body, method_of(route.kind), prediction->batcher().model(), options_.limits);
   std::string().swap(request.body);
   if (!parsed.ok()) {
-    const int status = http_status(parsed.status());
-    prediction->count(status);
-    return error_response(status, parsed.status().message());
+    prediction->count(http_status(parsed.status()));
+    return error_of(parsed.status());
   }
   BatchRequest batch;
   batch.signature = parsed->signature;

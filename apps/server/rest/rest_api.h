@@ -45,7 +45,8 @@ class RestApi : public HttpHandler {
 
 // The status that an error is answered with.
 int http_status(const Status& status);
-// {"error": ..} with it.
+// {"error": ..}: of an error with that status, and Retry-After where it is worth it.
+HttpResponse error_of(const Status& status);
 HttpResponse error_response(int status, std::string_view message);
 // 429: the queue of the model is full.
 HttpResponse too_busy();

@@ -7,6 +7,8 @@
 namespace tenon::server {
 namespace {
 
+constexpr int kGone = 499;  // who asked
+
 class MadeAnswer : public Answer {
  public:
   explicit MadeAnswer(HttpResponse response) : response_(std::move(response)) {}
@@ -14,6 +16,19 @@ class MadeAnswer : public Answer {
 
  private:
   HttpResponse response_;
+};
+
+// Counts a request from here on.
+class Counted {
+ public:
+  explicit Counted(const TextBatcher& batcher) : metrics_(batcher.metrics()) {}
+  void end(int status) const {
+    metrics_.count_request(status, std::chrono::duration<double>(Clock::now() - start_).count());
+  }
+
+ private:
+  VersionMetrics& metrics_;
+  const Clock::time_point start_ = Clock::now();
 };
 
 // What of a text is sent: all that grew, up to the end of a character.
@@ -40,39 +55,57 @@ class Growing {
 
 }  // namespace
 
+bool is_text_version(const VersionChoice& choice) {
+  return choice.label.empty() && choice.number.value_or(kTextVersion) == kTextVersion;
+}
+
+Status no_text_version(const std::string& model) {
+  return Status(Code::kUnavailable, "the model of text " + model + " has version 1 alone, and no labels");
+}
+
 std::vector<std::string> TextApi::names() const {
   std::vector<std::string> out;
-  for (const auto& entry : models_) out.push_back(entry.first);
+  for (const auto& entry : *models_) out.push_back(entry.first);
   return out;
 }
 
-HttpResponse TextApi::stream(TextQueue& queue, std::string line) const {
+HttpResponse TextApi::stream(TextBatcher& batcher, std::string line) const {
   HttpResponse response{200, {}, "text/event-stream"};
-  response.parts = [&queue, line = std::move(line), timeout = request_timeout_](std::shared_ptr<PartSink> sink) {
+  response.parts = [&batcher, line = std::move(line), timeout = request_timeout_](std::shared_ptr<PartSink> sink) {
     const auto growing = std::make_shared<Growing>(std::move(sink));
-    TextRequest request{{line}, std::chrono::steady_clock::now() + timeout};
+    TextRequest request{{line}, Clock::now() + timeout};
     request.takes = [growing](std::string_view so_far) { return growing->take(so_far); };
-    request.ended = [growing](const Status& status) { growing->end(status); };
-    if (!queue.submit(std::move(request))) growing->end(Status(Code::kUnavailable, "the queue of the model is full"));
+    request.ended = [growing, counted = Counted(batcher)](const Status& status) {
+      counted.end(status.code() == Code::kInterrupted ? kGone : http_status(status));
+      growing->end(status);
+    };
+    if (batcher.submit(std::move(request))) return;
+    Counted(batcher).end(429);
+    growing->end(Status(Code::kUnavailable, "the queue of the model is full"));
   };
   return response;
 }
 
-std::optional<HttpResponse> TextApi::predict(const std::string& model, HttpRequest&& request, Respond respond) const {
-  TextQueue& queue = *models_.at(model);
-  Result<ParsedText> parsed = parse_text_request(&request.body, queue.max_lines());
-  if (!parsed.ok()) return error_response(http_status(parsed.status()), parsed.status().message());
-  if (parsed->stream && !queue.streams()) return error_response(400, "the model " + model + " cannot stream");
-  if (parsed->stream && queue.full()) return too_busy();
-  if (parsed->stream) return stream(queue, std::move(parsed->lines[0]));
-  TextRequest text{std::move(parsed->lines), std::chrono::steady_clock::now() + request_timeout_};
-  text.done = [columns = parsed->columns, respond = std::move(respond)](Result<std::vector<std::string>> texts) {
-    respond(std::make_unique<MadeAnswer>(texts.ok()
-                                             ? HttpResponse{200, text_answer(*texts, columns)}
-                                             : error_response(http_status(texts.status()), texts.status().message())));
+std::optional<HttpResponse> TextApi::predict(const Route& route, HttpRequest&& request, Respond respond) const {
+  if (!is_text_version(route.version)) return error_response(404, no_text_version(route.model).message());
+  if (route.kind != RouteKind::kPredict)
+    return error_response(400, "the model " + route.model + " writes texts: expected :predict");
+  TextBatcher& batcher = *models_->find(route.model)->second;
+  const Counted counted(batcher);
+  if (batcher.full()) return counted.end(429), too_busy();  // before work goes into it
+  Result<ParsedText> parsed = parse_text_request(&request.body, batcher.max_queued_lines());
+  if (parsed.ok() && parsed->stream && !batcher.streams())
+    parsed = Status(Code::kInvalid, "the model " + route.model + " cannot stream");
+  if (!parsed.ok()) return counted.end(http_status(parsed.status())), error_of(parsed.status());
+  if (parsed->stream) return stream(batcher, std::move(parsed->lines[0]));
+  TextRequest text{std::move(parsed->lines), Clock::now() + request_timeout_};
+  text.done = [counted, columns = parsed->columns, respond = std::move(respond)](Result<Lines> texts) {
+    HttpResponse response = texts.ok() ? HttpResponse{200, text_answer(*texts, columns)} : error_of(texts.status());
+    counted.end(response.status);
+    respond(std::make_unique<MadeAnswer>(std::move(response)));
   };
-  if (queue.submit(std::move(text))) return std::nullopt;
-  return too_busy();
+  if (batcher.submit(std::move(text))) return std::nullopt;
+  return counted.end(429), too_busy();
 }
 
 }  // namespace tenon::server

@@ -10,18 +10,21 @@
 
 namespace tenon::server {
 
+using Lines = std::vector<std::string>;
+
 // Used by one thread at a time.
 class TextModel {
  public:
   virtual ~TextModel() = default;
-  virtual size_t max_lines() const = 0;  // of a call of write()
-  // A text for each line. kInvalid names the line that cannot be read, from 0.
-  virtual Result<std::vector<std::string>> write(const std::vector<std::string>& lines) = 0;
+  virtual int64_t max_lines() const = 0;  // of a call of write()
+  // A text for each line. kInvalid names the line that cannot be read, of a request whose lines begin with number `first`.
+  virtual Result<Lines> write(const Lines& lines, int64_t first) = 0;
   // Whether it can show a text as it grows.
   virtual bool streams() const { return false; }
   // `takes` gets all of the text so far, now and then, and at the end; false: nobody reads it any more. REQUIRED: streams().
   using TakesText = std::function<bool(std::string_view so_far)>;
   virtual Status stream(const std::string& /*line*/, const TakesText& /*takes*/) { return {}; }
+  virtual int64_t tokens() const { return 0; }  // that were written so far
 };
 
 }  // namespace tenon::server

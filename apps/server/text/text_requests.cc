@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include "server/text/text_batcher.h"
 #include "tenon/text.h"
 
 namespace tenon::server {
@@ -12,19 +13,20 @@ constexpr size_t kMaxDepth = 8;
 
 Status invalid(const std::string& message) { return Status(Code::kInvalid, message); }
 
-// A text, or an object that has nothing but it: {"text": ".."}.
+// A text, or an object that has nothing but it: {"inputs": ".."}.
 bool text_of(dom::element value, std::string_view* text) {
   dom::object object;
   if (value.get(*text) == simdjson::SUCCESS) return true;
-  return value.get(object) == simdjson::SUCCESS && object.size() == 1 && object["text"].get(*text) == simdjson::SUCCESS;
+  return value.get(object) == simdjson::SUCCESS && object.size() == 1 &&
+         object[kTextInput].get(*text) == simdjson::SUCCESS;
 }
 
-Status read_lines(dom::element value, const char* key, size_t most, ParsedText* out) {
+Status read_lines(dom::element value, const char* key, int64_t most, ParsedText* out) {
   dom::array list;
   std::string_view text;
   if (value.get(list) != simdjson::SUCCESS || list.size() == 0)
     return invalid(std::string("'") + key + "' must be a list with at least one text");
-  if (list.size() > most)
+  if (static_cast<int64_t>(list.size()) > most)
     return invalid("the request has " + std::to_string(list.size()) + " texts, the server takes at most " +
                    std::to_string(most));
   for (const dom::element one : list) {
@@ -35,7 +37,7 @@ Status read_lines(dom::element value, const char* key, size_t most, ParsedText* 
   return {};
 }
 
-Status read_object(dom::object object, size_t most, ParsedText* out) {
+Status read_object(dom::object object, int64_t most, ParsedText* out) {
   dom::element instances, inputs, stream;
   const bool rows = object["instances"].get(instances) == simdjson::SUCCESS,
              columns = object["inputs"].get(inputs) == simdjson::SUCCESS;
@@ -55,7 +57,7 @@ Status read_object(dom::object object, size_t most, ParsedText* out) {
 
 }  // namespace
 
-Result<ParsedText> parse_text_request(std::string* body, size_t max_lines) {
+Result<ParsedText> parse_text_request(std::string* body, int64_t max_lines) {
   body->reserve(body->size() + simdjson::SIMDJSON_PADDING);
   dom::parser parser;
   dom::element root;
@@ -71,7 +73,7 @@ Result<ParsedText> parse_text_request(std::string* body, size_t max_lines) {
   return out;
 }
 
-std::string text_answer(const std::vector<std::string>& texts, bool columns) {
+std::string text_answer(const Lines& texts, bool columns) {
   std::string out = columns ? "{\"outputs\":[" : "{\"predictions\":[";
   for (size_t i = 0; i < texts.size(); ++i) out += (i ? "," : "") + json_string(texts[i]);
   return out + "]}\n";

@@ -3,22 +3,22 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "server/text/text_model.h"
 #include "tenon/status.h"
 
 namespace tenon::server {
 
 struct ParsedText {
-  std::vector<std::string> lines;
+  Lines lines;
   bool columns = false;  // "inputs"
   bool stream = false;
 };
 
 // kInvalid says what is wrong. The body may be changed.
-Result<ParsedText> parse_text_request(std::string* body, size_t max_lines);
+Result<ParsedText> parse_text_request(std::string* body, int64_t max_lines);
 // {"predictions": [..]}, or {"outputs": [..]} for columns.
-std::string text_answer(const std::vector<std::string>& texts, bool columns);
+std::string text_answer(const Lines& texts, bool columns);
 
 // One event of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html): {"text": what is new}; its end: {"done":
 // true}; or {"error": why}.

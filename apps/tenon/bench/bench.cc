@@ -15,9 +15,9 @@
 #include "bench/bench_exchange.h"
 #include "bench/bench_fit.h"
 #include "bench/bench_input.h"
-#include "bench/op/bench_op.h"
 #include "bench/bench_serve.h"
 #include "bench/machine_limits.h"
+#include "bench/op/bench_op.h"
 #include "command.h"
 #include "model/model_flags.h"
 #include "models/models.h"
@@ -233,6 +233,21 @@ int run_bench(const Flags& flags, const std::vector<std::string>& words) {
   return Bench(case_of({words.begin() + 1, words.end()}, flags), flags).run();
 }
 
+// What the benchmark can time; of all where none is chosen.
+std::string bench_details(const std::vector<std::string>& words) {
+  const std::string which = words.empty() ? "" : words[0];
+  if (which == "serve")
+    return "Asks one `tenon serve`, again and again, and prints how long answers take: --rate as often as it says, "
+           "else as fast "
+           "as answers come.\n";
+  if (which == "step") return list_of_cases();
+  if (which == "op") return list_of_ops();
+  if (which == "fit") return list_of_fits();
+  if (which == "input") return list_of_inputs();
+  if (which == "exchange" || which == "decode") return "";
+  return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs();
+}
+
 }  // namespace
 
 const Command kBench{
@@ -243,7 +258,7 @@ const Command kBench{
         "text, one op over many shapes, sums over several processes, or a server under load",
     .declare = declare_bench,
     .run = run_bench,
-    .details = [] { return list_of_cases() + list_of_ops() + list_of_fits() + list_of_inputs(); },
+    .details = bench_details,
 };
 
 }  // namespace tenon::runner

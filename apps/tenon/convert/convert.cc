@@ -61,7 +61,7 @@ void declare_convert(Flags& flags, const std::vector<std::string>& words) {
     if (!named || named == kind) kind->declare(flags);
 }
 
-std::string convert_details() {
+std::string convert_details(const std::vector<std::string>& /*words*/) {
   return "`mpirun -n N tenon convert ..` shares the work among N processes; without a launcher, --part I/N makes one "
          "part of it, and\n"
          "--merge puts all together. The files are those of one process. What was killed goes on when the same is run "

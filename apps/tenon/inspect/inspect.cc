@@ -119,7 +119,10 @@ const Command kInspect{
     .summary = "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, the op set",
     .declare = declare_inspect,
     .run = run_inspect,
-    .details = [] { return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(); },
+    .details =
+        [](const std::vector<std::string>& words) {
+          return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(words);
+        },
 };
 
 }  // namespace tenon::runner

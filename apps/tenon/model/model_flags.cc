@@ -78,7 +78,7 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
   for (const models::ModelFlag& f : model->flags) flags.add({f.name, f.value, f.help, f.low, f.high, f.choices});
 }
 
-std::string list_of_models() {
+std::string list_of_models(const std::vector<std::string>& /*words*/) {
   std::string out = "Models, each with flags of its own, which --help lists behind its name:\n";
   for (const models::ModelInfo& m : models::all_models()) out += format("  %-12s %s\n", m.name, m.description.c_str());
   return out + list_of_applications();

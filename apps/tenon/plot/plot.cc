@@ -80,7 +80,7 @@ const char* plot_usage(const std::vector<std::string>& words) {
   return named ? text.c_str() : nullptr;
 }
 
-std::string plot_details() {
+std::string plot_details(const std::vector<std::string>& /*words*/) {
   std::string out = "Pictures:\n";
   const char* const what[] = {
       "learning curves of training and validation, several runs in one picture",

@@ -59,6 +59,9 @@ void declare_serve(Flags& flags, const std::vector<std::string>&) {
   flags.number("drain_seconds", 1, "at SIGTERM: how long requests are taken after /readyz has turned to 503", 0, 3600);
   flags.text("tls_certificate", "", "PEM file of the server's certificate: the port speaks TLS");
   flags.text("tls_key", "", "PEM file of its key");
+  flags.text("allow_reload_config", "",
+             "a directory: models below it may be served in place of the others by gRPC's HandleReloadConfigRequest; "
+             "empty: none");
   flags.text("token_file", "", "who asks must bring one of its lines as Authorization: Bearer");
 }
 
@@ -105,6 +108,19 @@ server::RestOptions rest_options(const Flags& flags) {
   return out;
 }
 
+server::GrpcApiOptions grpc_options(const Flags& flags, const server::RestOptions& rest) {
+  const std::string& root = flags.text("allow_reload_config");
+  if (std::error_code error; !root.empty() && !std::filesystem::is_directory(root, error))
+    throw UsageError{"--allow_reload_config: '" + root + "' is no directory"};
+  if (!root.empty() && !flags.given("grpc_port"))
+    throw UsageError{"--allow_reload_config needs --grpc_port, by which it is asked"};
+  return {rest.tokens, rest.request_timeout, rest.limits, root};
+}
+
+server::BatchOptions batch_options(const Flags& flags) {
+  return {std::chrono::microseconds(flags.integer("batch_timeout_micros")), flags.integer("max_queue_rows")};
+}
+
 struct TextModelNamed {
   std::string flag, name, directory;
 };
@@ -123,14 +139,14 @@ std::vector<TextModelNamed> texts_named(const Flags& flags, const std::vector<se
   return out;
 }
 
-server::TextApi::Models text_models(const Flags& flags, const std::vector<TextModelNamed>& named) {
-  server::TextApi::Models out;
+server::TextModels text_models(const Flags& flags, const std::vector<TextModelNamed>& named, server::Metrics* metrics) {
+  server::TextModels out;
   const std::string& device = flags.text("device");
   for (const TextModelNamed& n : named) {
     auto model = n.flag == "generate" ? generation_model(n.directory, device)
                                       : translation_model(n.directory, device, n.flag == "summarize");
-    out[n.name] =
-        std::make_unique<server::TextQueue>(std::move(model), static_cast<size_t>(flags.integer("max_queue_rows")));
+    out[n.name] = std::make_unique<server::TextBatcher>(std::move(model), batch_options(flags),
+                                                        metrics->version(n.name, server::kTextVersion));
   }
   return out;
 }
@@ -189,21 +205,21 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   keep_little_memory();
   const server::HttpOptions http = http_options(flags);
   const server::RestOptions rest = rest_options(flags);
+  const server::GrpcApiOptions grpc_api_options = grpc_options(flags, rest);
   watch_interrupts();
 
-  const server::BatchOptions batching{std::chrono::microseconds(flags.integer("batch_timeout_micros")),
-                                      flags.integer("max_queue_rows")};
   server::Metrics metrics;
   std::unique_ptr<server::HttpServer> server;  // ends after the models, which still answer
   const server::ServerLog log = log_of(flags.boolean("json"));
   const auto models = server::ServedModels::open(
                           configs, server::exported_model_loader(flags.text("device"), flags.integer("max_batch_rows")),
-                          batching, &metrics, log)
+                          batch_options(flags), &metrics, log)
                           .take();
-  const server::TextApi texts(text_models(flags, named), rest.request_timeout);
-  for (const std::string& name : texts.names()) log(name + " is ready");
-  server::RestApi api(models.get(), &metrics, rest, &texts);
-  server::GrpcApi grpc_api(models.get(), &rest.tokens, rest.request_timeout, rest.limits);
+  const server::TextModels texts = text_models(flags, named, &metrics);
+  const server::TextApi text_api(&texts, rest.request_timeout);
+  for (const std::string& name : text_api.names()) log(name + " is ready");
+  server::RestApi api(models.get(), &metrics, rest, &text_api);
+  server::GrpcApi grpc_api(models.get(), grpc_api_options, &texts);
   const std::unique_ptr<server::GrpcServer> grpc = grpc_server(flags, &grpc_api);
   server = server::HttpServer::start(http, &api, &metrics).take();
   print_address(flags, server->port());

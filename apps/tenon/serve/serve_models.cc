@@ -95,7 +95,7 @@ void add_canary(std::vector<ModelConfig>* models, const Setting& s, bool version
 
 std::pair<std::string, std::string> named_directory(const std::string& flag, const std::string& text) {
   const Setting setting = setting_of(flag, text, "NAME=DIR");
-  if (setting.key.find_first_of("/:% ?#") != setting.key.npos)
+  if (!server::is_model_name(setting.key))
     throw UsageError{
         format("--%s: '%s' is no name of a model: it becomes a part of addresses", flag.c_str(), setting.key.c_str())};
   return {setting.key, setting.value};

@@ -6,24 +6,29 @@
 namespace tenon::runner {
 namespace {
 
-constexpr size_t kLines = 32;  // at a time
+constexpr int64_t kLines = 32;  // at a time
+
+std::string element(int64_t first, size_t index) {
+  return "element " + std::to_string(first + static_cast<int64_t>(index)) + ": ";
+}
 
 class Translation : public server::TextModel {
  public:
   explicit Translation(std::unique_ptr<Translator> translator) : translator_(std::move(translator)) {}
-  size_t max_lines() const override { return kLines; }
-  Result<std::vector<std::string>> write(const std::vector<std::string>& lines) override {
+  int64_t max_lines() const override { return kLines; }
+  Result<server::Lines> write(const server::Lines& lines, int64_t first) override {
     std::vector<Sentence> sentences;
     for (const std::string& line : lines) {
       sentences.push_back({.source = line});
       if (const Status status = translator_->check_text(sentences.back()); !status.ok())
-        return Status(status.code(), "element " + std::to_string(sentences.size() - 1) + ": " + status.message());
+        return Status(status.code(), element(first, sentences.size() - 1) + status.message());
     }
     translator_->translate(sentences);
-    std::vector<std::string> out;
+    server::Lines out;
     for (Sentence& sentence : sentences) out.push_back(std::move(sentence.translation));
     return out;
   }
+  int64_t tokens() const override { return translator_->tokens(); }
 
  private:
   std::unique_ptr<Translator> translator_;
@@ -32,10 +37,10 @@ class Translation : public server::TextModel {
 class Generation : public server::TextModel {
  public:
   explicit Generation(std::unique_ptr<Generator> generator) : generator_(std::move(generator)) {}
-  size_t max_lines() const override { return kLines; }
-  Result<std::vector<std::string>> write(const std::vector<std::string>& lines) override {
+  int64_t max_lines() const override { return kLines; }
+  Result<server::Lines> write(const server::Lines& lines, int64_t first) override {
     std::vector<Prompt> prompts;
-    for (const std::string& line : lines) prompts.push_back({line, "element " + std::to_string(prompts.size()) + ": "});
+    for (const std::string& line : lines) prompts.push_back({line, element(first, prompts.size())});
     return generator_->texts(prompts);
   }
   bool streams() const override { return true; }
@@ -50,6 +55,7 @@ class Generation : public server::TextModel {
       return e.status();
     }
   }
+  int64_t tokens() const override { return generator_->tokens(); }
 
  private:
   std::unique_ptr<Generator> generator_;

@@ -22,6 +22,11 @@ DecodeOptions search_of(const Flags& flags, int64_t length) {
           .top_p = draws ? flags.number("top_p") : 1};
 }
 
+// Those before the end.
+int64_t tokens_of(std::span<const int32_t> ids) {
+  return std::find(ids.begin(), ids.end(), Subtokenizer::kPad) - ids.begin();
+}
+
 }  // namespace
 
 Generator::Generator(const Flags& flags, const Params& params)
@@ -46,8 +51,12 @@ std::vector<std::string> Generator::texts(const std::vector<Prompt>& prompts, co
   const std::vector<int32_t> written = write_({{"prompt", Array(ids, {rows, length_})}}, 0, shows).ids.to<int32_t>();
   check_weights(strategy_);
   std::vector<std::string> out;
-  for (size_t i = 0; i < prompts.size(); ++i)
-    out.push_back(decoded(std::span(written).subspan(i * static_cast<size_t>(length_), static_cast<size_t>(length_))));
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    const size_t begin = i * static_cast<size_t>(length_);
+    const auto own = std::span(written).subspan(begin, static_cast<size_t>(length_));
+    tokens_ += tokens_of(own) - tokens_of(std::span(ids).subspan(begin, static_cast<size_t>(length_)));
+    out.push_back(decoded(own));
+  }
   return out;
 }
 

@@ -25,6 +25,7 @@ class Generator {
 
   // All at once, each with what follows it; `grows` shows the first as it is written.
   std::vector<std::string> texts(const std::vector<Prompt>& prompts, const ShowsText& grows = {});
+  int64_t tokens() const { return tokens_; }  // written so far
 
  private:
   std::vector<int32_t> encoded(const Prompt& prompt) const;
@@ -34,6 +35,7 @@ class Generator {
   Subtokenizer words_;
   int64_t length_;
   Decoder write_;
+  int64_t tokens_ = 0;
 };
 
 // As `tenon generate` opens the model directory: with its defaults.

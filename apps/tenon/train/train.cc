@@ -337,7 +337,7 @@ class Training {
   std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
 };
 
-std::string train_details() {
+std::string train_details(const std::vector<std::string>& /*words*/) {
   return list_of_models() +
          "\nSIGINT, SIGTERM, SIGHUP, SIGXCPU, SIGUSR1 and SIGUSR2 save first and end it with exit code 128 + number; a "
          "second SIGINT or SIGTERM at once.\n";

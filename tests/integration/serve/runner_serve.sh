@@ -34,6 +34,14 @@ expect 1 "'$work/none' is no certificate in PEM" "${serve[@]}" --model "$one" --
 expect 1 "'$work/none'" "${serve[@]}" --model "$one" --token_file "$work/none"
 expect 1 "'nowhere' is no address of this machine" "${serve[@]}" --model "$one" --host nowhere
 expect 1 "device 'nowhere'" "$tenon" serve --port 0 --device nowhere --model "$one"
+expect 2 "--allow_reload_config: '$work/none' is no directory" "${serve[@]}" --model "$one" --grpc_port 0 --allow_reload_config "$work/none"
+expect 2 '--allow_reload_config needs --grpc_port' "${serve[@]}" --model "$one" --allow_reload_config "$work"
+"$tenon" bench serve --help >"$work/help"
+grep -q -- '--rate' "$work/help" || complain 'bench serve --help does not tell of --rate'
+grep -qE '^(Cases|Ops|Inputs)' "$work/help" && complain 'bench serve --help tells of other benchmarks'
+"$tenon" export --model_dir "$work/first" --output "$work/frozen" --frozen --device cpu >"$work/said"
+grep -qx '  serving_default: image_bytes -> class, classid, probabilities' "$work/said" || complain "export --frozen says $(cat "$work/said")"
+grep -qx '  tensor: image -> class, classid, probabilities' "$work/said" || complain "export --frozen says $(cat "$work/said")"
 python3 -c 'import socket, time; s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(600)' >"$work/taken" &
 taken=$!
 until [ -s "$work/taken" ]; do kill -0 $taken || break; done

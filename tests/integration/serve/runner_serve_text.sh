@@ -23,4 +23,9 @@ expect 1 'the model gpt does not translate; transformer does' "${serve[@]}" --tr
 expect 1 'the model transformer does not continue text; gpt does' "${serve[@]}" --generate "a=$work/transformer"
 expect 1 'nowhere' "${serve[@]}" --generate "a=$work/nowhere"
 python3 "$here/serve_text_test.py" "$tenon" "$work/gpt" "$work/transformer" "$work" || complain 'texts'
+if command -v chromium >/dev/null; then
+  python3 "$here/page_text_test.py" "$tenon" "$work/transformer" "${@:2}" || complain 'page_text_test.py'
+else
+  echo 'page_text_test.py is left out: no chromium'
+fi
 finish

@@ -63,7 +63,7 @@ def check_generation(served, tenon, gpt):
     listed = [model["name"] for model in served.get("/v1/models")["models"]]
     check("models of text are listed", listed == ["gpt", "to_german"], listed)
     takes = served.get("/v1/models/gpt/metadata")["metadata"]["signature_def"]["signature_def"]["serving_default"]["inputs"]
-    check("metadata tells that it takes texts", takes["text"]["dtype"] == "DT_STRING", takes)
+    check("metadata tells that it takes texts", takes["inputs"]["dtype"] == "DT_STRING", takes)
     status = served.get("/v1/models/gpt")["model_version_status"][0]["state"]
     check("the status is available", status == "AVAILABLE", status)
 
@@ -74,7 +74,7 @@ def check_translation(served, tenon, transformer, work):
     expected = lines_of(tenon, "translate", "--model_dir", transformer, "--file", f"{work}/lines", "--device", "cpu")
     found = served.predictions("to_german", ["one two", "three", ""])
     check("translations are those of tenon translate", found == expected, (found, expected))
-    status, _, body = served.post("to_german", {"inputs": [{"text": "three"}]})
+    status, _, body = served.post("to_german", {"inputs": [{"inputs": "three"}]})
     check("columns", status == 200 and json.loads(body) == {"outputs": [expected[1]]}, body)
     several = [None] * 8
     def ask(i):
@@ -103,9 +103,33 @@ def check_refusals(served):
     refused("no UTF-8", "gpt", b'{"instances": ["\xff"]}', 400, "JSON Parse error")
     refused("too many", "gpt", {"instances": ["a"] * 600}, 400, "the request has 600 texts, the server takes at most 512")
     refused("a prompt that leaves no room", "gpt", {"instances": ["a", "After 3 comes " * 40]}, 400, "element 1: the prompt has")
-    refused("a verb of tensors", "gpt", {"examples": []}, 404, "gpt", "classify")
+    refused("a verb of tensors", "gpt", {"examples": []}, 400, "expected :predict", "classify")
+    refused("another version", "gpt/versions/2", {"instances": ["a"]}, 404, "has version 1 alone")
     found = served.events("gpt", "After 3 comes " * 40)
     check("a stream tells its error", "the prompt has" in found[-1].get("error", ""), found)
+
+
+def check_metrics(served):
+    lines = urllib.request.urlopen(served.address + "/metrics").read().decode().splitlines()
+    def value(name, **labels):
+        start = name + "{" + ",".join(f'{k}="{v}"' for k, v in labels.items()) + "} "
+        return next((float(line[len(start):]) for line in lines if line.startswith(start)), None)
+    of = {"model": "to_german", "version": "1"}
+    check("requests for texts are counted", value("tenon_requests_total", **of, code="200") == 10, lines)
+    check("lines of batches are counted", value("tenon_batch_rows_sum", **of) == 12, lines)
+    check("tokens are counted", value("tenon_tokens_total", **of) > 0 and value("tenon_tokens_total", model="gpt", version="1") > 0, lines)
+    check("lines that wait are told", value("tenon_queue_rows", **of) == 0, lines)
+    check("refused requests are counted", value("tenon_requests_total", model="gpt", version="1", code="400") >= 5, lines)
+
+
+def check_end(served):
+    """A text that is on its way when the server is told to end comes whole."""
+    body = json.dumps({"instances": ["After 3 comes"], "stream": True}).encode()
+    with urllib.request.urlopen(urllib.request.Request(f"{served.address}/v1/models/gpt:predict", body)) as answer:
+        first = answer.readline()
+        served.process.terminate()
+        lines = [line for line in answer.read().decode().split("\n") if line]
+    check("a stream that began ends whole", first.startswith(b"data: {\"text\"") and lines[-1] == 'data: {"done":true}', (first, lines[-1:]))
 
 
 def main():
@@ -115,10 +139,12 @@ def main():
         check_generation(served, tenon, gpt)
         check_translation(served, tenon, transformer, work)
         check_refusals(served)
+        check_metrics(served)
         check_generation(served, tenon, gpt)  # and it goes on
+        check_end(served)
+        check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
     finally:
-        served.process.terminate()
-    check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
+        served.process.kill()
     sys.exit(1 if FAILED else 0)
 
 

@@ -46,6 +46,22 @@ class BatcherTest : public ::testing::Test {
   std::unique_ptr<Batcher> batcher;
 };
 
+// Sizes 1, 2, 4, 8. Where a row costs as much in any batch, padding is a loss; where a batch costs as much as a row, it is none.
+TEST(RowsWorth, PaddingIsHeldAgainstTwoBatches) {
+  const std::vector<int64_t> sizes{1, 2, 4, 8};
+  const SizeSeconds linear{{1, 1}, {2, 2}, {4, 4}, {8, 8}}, flat{{1, 1}, {2, 1}, {4, 1}, {8, 1}};
+  std::vector<int64_t> by_row, by_batch;
+  for (int64_t rows = 1; rows <= 8; ++rows) {
+    by_row.push_back(rows_worth(rows, sizes, linear));
+    by_batch.push_back(rows_worth(rows, sizes, flat));
+    EXPECT_EQ(rows_worth(rows, sizes, {}), rows);
+  }
+  EXPECT_EQ(by_row, (std::vector<int64_t>{1, 2, 2, 4, 4, 4, 7, 8}));  // 7: 8 or 4 + 4
+  EXPECT_EQ(by_batch, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(rows_worth(3, sizes, {{1, 1}, {2, 1.5}, {4, 2.6}}), 2);
+  EXPECT_EQ(rows_worth(3, sizes, {{1, 1}, {2, 1.5}, {4, 2.4}}), 3);
+}
+
 TEST_F(BatcherTest, AnIdleOneComputesARequestAtOnceWhateverTheDelay) {
   make({.timeout = std::chrono::hours(1)});
   auto a = ask({2});

@@ -6,7 +6,9 @@
 #include <future>
 #include <limits>
 
+#include "server/grpc/examples.h"
 #include "server/grpc/tensors.h"
+#include "tenon/example.h"
 #include "unit/server/fake_model.h"
 
 namespace tenon::server {
@@ -33,19 +35,44 @@ std::vector<T> values_of(const GrpcTensor& t) {
   return out;
 }
 
+// Lines in capitals.
+class Shouting : public TextModel {
+ public:
+  int64_t max_lines() const override { return 2; }
+  Result<Lines> write(const Lines& lines, int64_t /*first*/) override {
+    Lines out = lines;
+    for (std::string& line : out)
+      for (char& c : line) c = static_cast<char>(std::toupper(c));
+    return out;
+  }
+};
+
+std::string example(const std::function<void(ExampleBuilder&)>& add) {
+  ExampleBuilder builder;
+  add(builder);
+  return std::string(builder.finish());
+}
+std::string example_x(float value) {
+  return example([&](ExampleBuilder& b) { b.add_float("x", value); });
+}
+
 class GrpcApiTest : public ::testing::Test {
  protected:
   GrpcApiTest() {
-    directory_.write("1/plus", "2");
+    root_.write("half/1/plus", "2");
     const ModelLoader loader = [this](const std::string& path) {
       auto model = load_half_plus(path);
-      gate = static_cast<HalfPlus&>(**model).gate;
+      if (model.ok()) gate = static_cast<HalfPlus&>(**model).gate;
       return model;
     };
-    models = ServedModels::open({{.name = "half", .directory = directory_.path(), .labels = {{"good", 1}}}}, loader,
-                                {.max_queued_rows = 8}, &metrics, [](const std::string&) {})
+    models = ServedModels::open({{.name = "half", .directory = root_.path() + "/half", .labels = {{"good", 1}}}},
+                                loader, {.max_queued_rows = 8}, &metrics, [](const std::string&) {})
                  .take();
-    api = std::make_unique<GrpcApi>(models.get(), &tokens, std::chrono::minutes(1), RequestLimits{.max_rows = 6});
+    auto text = std::make_unique<Shouting>();
+    texts["shout"] =
+        std::make_unique<TextBatcher>(std::move(text), BatchOptions{.max_queued_rows = 4}, metrics.version("shout", 1));
+    api = std::make_unique<GrpcApi>(models.get(),
+                                    GrpcApiOptions{.limits = {.max_rows = 6}, .reload_root = root_.path()}, &texts);
   }
   ~GrpcApiTest() override {
     gate->open();
@@ -59,14 +86,25 @@ class GrpcApiTest : public ::testing::Test {
   GrpcAnswer ask(GrpcTensors inputs, const std::string& signature = "", const std::vector<std::string>& outputs = {}) {
     return begin({{.name = "half", .signature = signature}, std::move(inputs), outputs}).get();
   }
+  GrpcResults infer(std::vector<GrpcTask> tasks, std::vector<std::string> examples) {
+    std::promise<GrpcResults> promise;
+    api->infer({std::move(tasks), std::move(examples)},
+               [&](GrpcResults&& results) { promise.set_value(std::move(results)); });
+    return promise.get_future().get();
+  }
+  GrpcStatus reload(std::vector<GrpcModelConfig> configs) {
+    std::promise<GrpcStatus> promise;
+    api->reload(std::move(configs), [&](GrpcStatus status) { promise.set_value(std::move(status)); });
+    return promise.get_future().get();
+  }
   void expect_refused(const GrpcAnswer& answer, int code, const std::string& message) {
     EXPECT_EQ(answer.status.code, code);
     EXPECT_EQ(answer.status.message, message);
   }
 
-  TestDirectory directory_;
+  TestDirectory root_;
   Metrics metrics;
-  Tokens tokens;
+  TextModels texts;
   std::shared_ptr<Gate> gate;
   std::unique_ptr<ServedModels> models;
   std::unique_ptr<GrpcApi> api;
@@ -161,7 +199,7 @@ TEST_F(GrpcApiTest, RefusesWhatTheQueueDoesNotHold) {
 }
 
 TEST_F(GrpcApiTest, EndsWhatWaitsTooLong) {
-  GrpcApi hasty(models.get(), &tokens, std::chrono::milliseconds(0), {});
+  GrpcApi hasty(models.get(), {.request_timeout = std::chrono::milliseconds(0)});
   gate->close();
   auto first = begin({{.name = "half"}, {{"x", x({1})}}, {}});
   gate->wait_for_call();
@@ -190,6 +228,148 @@ TEST_F(GrpcApiTest, TellsSignaturesAndStates) {
   ASSERT_EQ(states.versions.size(), 1u);
   EXPECT_EQ(states.versions[0].version, 1);
   EXPECT_EQ(states.versions[0].state, 30);  // AVAILABLE
+}
+
+TEST_F(GrpcApiTest, ClassifiesAndRegressesExamples) {
+  const GrpcTask classify{{.name = "half", .signature = "classify"}},
+      regress{{.name = "half", .signature = "regress"}, true};
+  const std::vector<std::string> examples{example_x(0.25), example_x(1)};
+  const GrpcResults classes = infer({classify}, examples);
+  ASSERT_EQ(classes.status.code, 0) << classes.status.message;
+  EXPECT_EQ(classes.results[0].model.version, 1);
+  ASSERT_EQ(classes.results[0].classes.size(), 2u);
+  EXPECT_EQ(classes.results[0].classes[0][1].label, "daisy \"1\"");
+  EXPECT_EQ(classes.results[0].classes[0][1].score, 0.75f);
+  const GrpcResults both = infer({classify, regress}, examples);
+  ASSERT_EQ(both.results.size(), 2u);
+  EXPECT_EQ(both.results[0].classes[1][0].score, 1.0f);
+  EXPECT_EQ(both.results[1].values, (std::vector<float>{2.125f, 2.5f}));
+  EXPECT_TRUE(both.results[1].regression);
+}
+
+TEST_F(GrpcApiTest, ExamplesHaveAFeatureForEachInput) {
+  const auto tensors = [&](const std::string& signature, const std::string& one) {
+    HalfPlus model;
+    const Result<Arrays> out = example_inputs({one}, *find_signature(model, signature), model, {});
+    return out.ok() ? to_text(out->begin()->second) + "; " + to_text(out->rbegin()->second) : out.status().message();
+  };
+  const float a[] = {0.5f, 2};
+  const int64_t u[] = {0, 255}, beyond[] = {0, 256};
+  EXPECT_EQ(tensors("pair", example([&](ExampleBuilder& b) { b.add_floats("a", a), b.add_int64("b", -3); })),
+            "f32[1,2] 0.5 2; i32[1] -3");
+  EXPECT_EQ(tensors("flag", example([&](ExampleBuilder& b) { b.add_int64s("u", u), b.add_int64("f", 1); })),
+            "bool[1] 1; u8[1,2] 0 255");
+  EXPECT_EQ(tensors("flag", example([&](ExampleBuilder& b) { b.add_int64s("u", beyond), b.add_int64("f", 1); })),
+            "example 0: feature \"u\": there is a number that the dtype does not hold");
+  EXPECT_EQ(tensors("pair", example([&](ExampleBuilder& b) { b.add_float("a", 1), b.add_int64("b", 1); })),
+            "example 0: feature \"a\": expected a FloatList of 2, found a FloatList of 1");
+  EXPECT_EQ(tensors("pair", example([&](ExampleBuilder& b) { b.add_floats("a", a), b.add_float("b", 1); })),
+            "example 0: feature \"b\": expected an Int64List of 1, found a FloatList of 1");
+  EXPECT_EQ(tensors("pair", example([&](ExampleBuilder& b) { b.add_floats("a", a); })),
+            "example 0: feature \"b\": it is missing");
+  EXPECT_EQ(tensors("serving_default", example_x(NAN)),
+            "example 0: feature \"x\": there is a number that the dtype does not hold");
+  EXPECT_EQ(tensors("file", example([&](ExampleBuilder& b) { b.add_bytes("image_bytes", "\1\2"); })),
+            "f32[1,2] 1 2; f32[1,2] 1 2");
+  EXPECT_NE(tensors("serving_default", "\xff").find("example 0: "), std::string::npos);
+}
+
+TEST_F(GrpcApiTest, SaysWhyExamplesAreNotInferred) {
+  const auto refused = [&](std::vector<GrpcTask> tasks, std::vector<std::string> examples) {
+    const GrpcResults results = infer(std::move(tasks), std::move(examples));
+    EXPECT_TRUE(results.results.empty());
+    return std::to_string(results.status.code) + " " + results.status.message;
+  };
+  const GrpcTask x{{.name = "half", .signature = "regress"}, true};
+  EXPECT_EQ(refused({x}, {}), "3 Input is empty: expected at least one example");
+  EXPECT_EQ(refused({}, {example_x(1)}), "3 Inference request contains no tasks");
+  EXPECT_EQ(refused({x, x}, {example_x(1)}), "3 Duplicate evaluation of signature: regress");
+  EXPECT_EQ(refused({x}, std::vector<std::string>(7, example_x(1))),
+            "3 the request has 7 examples, the server takes at most 6");
+  EXPECT_EQ(refused({{{.name = "half", .signature = "regress"}}}, {example_x(1)}),
+            "3 the signature \"regress\" has no output 'scores' or 'probabilities' with a number a class");
+  EXPECT_EQ(refused({{{.name = "half", .signature = "none"}}}, {example_x(1)}),
+            "3 Serving signature name: \"none\" not found in signature def");
+  EXPECT_EQ(refused({{{.name = "other"}}}, {example_x(1)}), "5 Servable not found for request: Latest(other)");
+  EXPECT_EQ(refused({x, {{.name = "shout"}}}, {example_x(1)}),
+            "3 All ModelSpecs in a MultiInferenceRequest must access the same model and version");
+  EXPECT_EQ(refused({{{.name = "shout"}}}, {example_x(1)}), "3 the model shout writes texts: expected Predict");
+  EXPECT_EQ(refused({x}, {example_x(666)}), "13 the device is gone");
+}
+
+TEST_F(GrpcApiTest, WritesTexts) {
+  const auto write = [&](GrpcTensors inputs, const GrpcModel& model = {.name = "shout"}) {
+    return begin({model, std::move(inputs), {}}).get();
+  };
+  const GrpcAnswer answer = write({{"inputs", {kString, {3}, {}, {"a", "bc", "d"}}}});
+  EXPECT_EQ(answer.outputs.at("outputs").strings, (std::vector<std::string>{"A", "BC", "D"}));
+  EXPECT_EQ(answer.outputs.at("outputs").dims, std::vector<int64_t>{3});
+  EXPECT_EQ(answer.model.version, 1);
+  expect_refused(write({{"text", {kString, {1}, {}, {"a"}}}}), kInvalidArgument,
+                 "expected the input \"inputs\" alone, a list of texts");
+  expect_refused(write({{"inputs", x({1})}}), kInvalidArgument,
+                 "input \"inputs\": expected dtype DT_STRING, found DT_FLOAT");
+  expect_refused(write({{"inputs", {kString, {1, 1}, {}, {"a"}}}}), kInvalidArgument,
+                 "input \"inputs\": expected shape [-1] with at least one text");
+  expect_refused(write({{"inputs", {kString, {5}, {}, {"a", "b", "c", "d", "e"}}}}), kInvalidArgument,
+                 "the request has 5 texts, the server takes at most 4");
+  expect_refused(write({{"inputs", {kString, {1}, {}, {"a"}}}}, {.name = "shout", .version = 2}), kNotFound,
+                 "the model of text shout has version 1 alone, and no labels");
+  EXPECT_EQ(api->metadata({.name = "shout"}).signatures[0].inputs.at("inputs").dtype, kString);
+  EXPECT_EQ(api->states({.name = "shout"}).versions[0].state, 30);
+  EXPECT_NE(metrics.text().find("tenon_requests_total{model=\"shout\",version=\"1\",code=\"400\"} 4"),
+            std::string::npos);
+}
+
+TEST_F(GrpcApiTest, OtherModelsTakeTheirPlace) {
+  root_.write("third/7/plus", "3");
+  root_.write("broken/1/plus", "no number");
+  const std::string half = root_.path() + "/half", third = root_.path() + "/third";
+  const std::shared_ptr<ModelVersions> before = models->find("half");
+  EXPECT_EQ(
+      reload({{.name = "half", .base_path = half, .labels = {{"good", 1}}}, {.name = "third", .base_path = third}})
+          .message,
+      "");
+  EXPECT_EQ(models->find("half"), before);  // it stays as it was
+  EXPECT_EQ(begin({{.name = "third"}, {{"x", x({2})}}, {}}).get().model.version, 7);
+  const auto refused = [&](const GrpcModelConfig& config) {
+    const GrpcStatus status = reload({config});
+    EXPECT_EQ(begin({{.name = "third"}, {{"x", x({2})}}, {}}).get().status.code, 0);  // nothing has changed
+    return std::to_string(status.code) + " " + status.message;
+  };
+  EXPECT_EQ(refused({.name = "half", .base_path = root_.path() + "/broken"}),
+            "3 the model half has no version that can be loaded in '" + root_.path() + "/broken'; nothing was changed");
+  EXPECT_EQ(refused({.name = "half", .base_path = root_.path() + "/.."}),
+            "3 model 'half': base_path '" + root_.path() + "/..' is no directory in '" + root_.path() +
+                "', which --allow_reload_config names");
+  EXPECT_EQ(refused({.name = "a/b", .base_path = half}),
+            "3 model 'a/b': that is no name of a model: it becomes a part of addresses");
+  EXPECT_EQ(refused({.name = "shout", .base_path = half}), "3 model 'shout': a model of text has that name");
+  EXPECT_EQ(refused({.name = "half", .base_path = half, .platform = "torch"}),
+            "3 model 'half': model_platform is 'torch', expected tensorflow");
+  EXPECT_EQ(reload({{.name = "a", .base_path = half}, {.name = "a", .base_path = half}}).message,
+            "two models have the name 'a'");
+  EXPECT_EQ(reload({{.name = "half", .base_path = half, .only = {1}}}).code, 0);
+  EXPECT_NE(models->find("half"), before);
+  EXPECT_EQ(begin({{.name = "third"}, {{"x", x({2})}}, {}}).get().status.code, kNotFound);
+  EXPECT_EQ(ask({{"x", x({2})}}).status.code, 0);
+  std::promise<GrpcStatus> promise;
+  GrpcApi(models.get(), {}).reload({}, [&](GrpcStatus status) { promise.set_value(std::move(status)); });
+  EXPECT_EQ(promise.get_future().get().code, 7);  // PERMISSION_DENIED
+}
+
+// The answer that an old model owes is given, while the new one already answers.
+TEST_F(GrpcApiTest, AModelThatLeavesAnswersWhatItHas) {
+  gate->close();
+  const std::shared_ptr<Gate> old = gate;
+  auto first = begin({{.name = "half"}, {{"x", x({2})}}, {}});
+  old->wait_for_call();
+  auto second = begin({{.name = "half"}, {{"x", x({4})}}, {}});
+  EXPECT_EQ(reload({{.name = "half", .base_path = root_.path() + "/half", .newest = 2}}).message, "");
+  EXPECT_EQ(ask({{"x", x({6})}}).status.code, 0);
+  old->open();
+  EXPECT_EQ(values_of<float>(first.get().outputs.at("y")), std::vector<float>{3});
+  EXPECT_EQ(values_of<float>(second.get().outputs.at("y")), std::vector<float>{4});
 }
 
 TEST_F(GrpcApiTest, CountsAnswersByCode) {

@@ -1,6 +1,8 @@
 // The server on a port, with bytes as clients of any kind send them.
 #include "server/http/http_server.h"
 
+#include <zlib.h>
+
 #include <random>
 
 #include "server/rest/rest_api.h"
@@ -99,6 +101,46 @@ TEST_F(HttpTest, BytesMayComeOneByOne) {
   }
 }
 
+// By zlib, as clients do.
+std::string gzipped(const std::string& text) {
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&z, text.size()), '\0');
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+TEST_F(HttpTest, CompressedBodiesAreUnpackedWithinTheLimit) {
+  constexpr const char* kField = "Content-Encoding: gzip\r\n";
+  start({.max_body_bytes = 100000});
+  RawClient client(port);
+  EXPECT_EQ(client.ask(post(kPredict, gzipped(kBody), kField)).body, kAnswer);
+  EXPECT_EQ(client.ask(post(kPredict, gzipped("{\"instances\":") + gzipped("[1.0,2.0,5.0]}"), kField)).body, kAnswer);
+  const std::string blanks = kBody + std::string(100000 - std::string(kBody).size(), ' ');
+  EXPECT_EQ(client.ask(post(kPredict, gzipped(blanks), kField)).body, kAnswer);
+  const std::string good = gzipped(kBody);
+  for (const std::string& damaged : {std::string("{}"), good.substr(0, good.size() - 1), good + "x"}) {
+    const RawResponse answer = client.ask(post(kPredict, damaged, kField));
+    EXPECT_EQ(answer.status, 400);
+    EXPECT_NE(answer.body.find("the body is no gzip"), std::string::npos);
+  }
+  EXPECT_EQ(client.ask(post(kPredict, kBody, "Content-Encoding: br\r\n")).status, 415);
+  EXPECT_EQ(RawClient(port).ask(post(kPredict, good, "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n")).status,
+            415);
+  EXPECT_EQ(client.ask(post(kPredict, gzipped(blanks + " "), kField)).status, 413);
+  const std::string bomb = gzipped(std::string(50 << 20, ' '));
+  ASSERT_LT(bomb.size(), 100000u);
+  EXPECT_EQ(RawClient(port).ask(post(kPredict, bomb, kField)).status, 413);
+  expect_good();
+  EXPECT_EQ(metrics.body_bytes, 0);
+}
+
 TEST_F(HttpTest, ABodyIsAskedForWhereTheClientWaits) {
   start({.max_body_bytes = 1000});
   RawClient client(port);
@@ -155,7 +197,7 @@ TEST_F(HttpTest, MistakesHaveTheirStatus) {
   EXPECT_EQ(client.ask(post(kPredict, "{}")).status, 400);
   EXPECT_EQ(client.ask(post(kPredict, "")).status, 400);
   EXPECT_EQ(client.ask(get("/healthz")).status, 200) << "the connection goes on after them";
-  EXPECT_EQ(status_of(post(kPredict, kBody, "Content-Encoding: gzip\r\n")), 415);
+  EXPECT_EQ(status_of(post(kPredict, kBody, "Content-Encoding: br\r\n")), 415);
   EXPECT_EQ(status_of(post(kPredict, std::string(1001, ' '))), 413);
   EXPECT_EQ(status_of(post(kPredict, "", "Expect: more\r\n")), 417);
   EXPECT_EQ(status_of(get("/healthz", "Field: " + std::string(20000, 'x') + "\r\n")), 431);

@@ -3,8 +3,8 @@
 
 #include <future>
 
-#include "server/models/served_models.h"
 #include "server/models/files_fingerprint.h"
+#include "server/models/served_models.h"
 #include "server/rest/metadata.h"
 #include "unit/server/fake_model.h"
 
@@ -126,7 +126,10 @@ TEST_F(ModelVersionsTest, SeveralVersionsAnswerByNumberAndLabel) {
   EXPECT_EQ(chosen({.number = 2}), 2);
   EXPECT_EQ(chosen({.label = "stable"}), 2);
   EXPECT_EQ(versions->find({.number = 1}).status().message(), "Servable not found for request: Specific(half, 1)");
-  EXPECT_EQ(versions->find({.label = "old"}).status().message(), "Servable not found for request: Specific(half, 1)");
+  EXPECT_EQ(versions->find({.label = "old"}).status().message(),
+            "Servable not found for request: Specific(half, 1); the label 'old' names version 1, which is not served; "
+            "served: 3, 2");
+  EXPECT_EQ(log.back(), "half: the label 'old' names version 1, which is not served; served: 3, 2");
   EXPECT_EQ(versions->find({.label = "new"}).status().message(), "Unrecognized servable version label: new");
   make({.newest = 0});
   versions->poll();
@@ -177,6 +180,36 @@ TEST_F(ModelVersionsTest, NoRequestFailsWhileVersionsChange) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(chosen(), 59);
+}
+
+// The load of one model is held back: the others' new versions are served meanwhile.
+TEST(ServedModels, AModelThatLoadsForLongHoldsUpNoOther) {
+  TestDirectory slow, quick;
+  slow.write("1/plus", "1");
+  quick.write("1/plus", "1");
+  Metrics metrics;
+  Gate gate;
+  const ModelLoader loader = [&](const std::string& path) {
+    if (path == slow.path() + "/2") gate.pass();
+    return load_half_plus(path);
+  };
+  const auto models = ServedModels::open({{"slow", slow.path()}, {"quick", quick.path()}}, loader, {}, &metrics,
+                                         [](const std::string&) {})
+                          .take();
+  models->watch(std::chrono::milliseconds(1));
+  gate.close();
+  slow.write("2.part/plus", "2");
+  std::filesystem::rename(slow.path() + "/2.part", slow.path() + "/2");
+  gate.wait_for_call();
+  for (int64_t n = 2; n < 5; ++n) {
+    const std::string name = "/" + std::to_string(n);
+    quick.write(std::to_string(n) + ".part/plus", std::to_string(n));
+    std::filesystem::rename(quick.path() + name + ".part", quick.path() + name);
+    while ((*models->find("quick", {}))->number != n) std::this_thread::yield();
+  }
+  EXPECT_EQ((*models->find("slow", {}))->number, 1);  // and the old one goes on
+  gate.open();
+  while ((*models->find("slow", {}))->number != 2) std::this_thread::yield();
 }
 
 TEST(ServedModels, OneWithoutVersionsLeavesTheOthersAlone) {

@@ -4,14 +4,26 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "server/json/answers.h"
 #include "server/json/base64.h"
+#include "server/narrow_float.h"
 #include "unit/server/fake_model.h"
 
 namespace tenon::server {
 namespace {
+
+// One with the input x, a number of that type.
+class OneInput : public HalfPlus {
+ public:
+  explicit OneInput(DType dtype) : signatures_{{"serving_default", "", {tensor_value("x", dtype, {})}, {}}} {}
+  const std::vector<ServingSignature>& signatures() const override { return signatures_; }
+
+ private:
+  std::vector<ServingSignature> signatures_;
+};
 
 std::string answer_of(std::string body, RequestMethod method = RequestMethod::kPredict,
                       const RequestLimits& limits = {}) {
@@ -19,8 +31,8 @@ std::string answer_of(std::string body, RequestMethod method = RequestMethod::kP
   Result<ParsedRequest> request = parse_request(&body, method, model, limits);
   if (!request.ok()) return request.status().message();
   const Result<Arrays> outputs = model.predict(request->signature->key, request->inputs);
-  if (method == RequestMethod::kClassify) return classify_answer(model, *request->signature, *outputs).take();
-  if (method == RequestMethod::kRegress) return regress_answer(*request->signature, *outputs).take();
+  if (method == RequestMethod::kClassify) return classify_answer(model, *request->signature, *outputs);
+  if (method == RequestMethod::kRegress) return regress_answer(*request->signature, *outputs);
   return predict_answer(model, *request->signature, request->format, *outputs, request->rows);
 }
 
@@ -77,6 +89,59 @@ TEST(Requests, BytesAndBoolsKeepTheirTypes) {
   expect_error(R"({"signature_name": "pair", "instances": [{"a": [1, 1], "b": 1.0}]})", "is not of expected type: i32");
 }
 
+// Bits by IEEE 754: of binary16 0x3c00 is 1, 0x2e66 0.1, 0x7bff 65504, 0x0001 2^-24; bfloat16 is the upper half of a float.
+TEST(Requests, FloatsOf16BitsAreRounded) {
+  const auto bits_of = [](DType dtype, const std::string& rows) -> std::vector<uint16_t> {
+    OneInput model(dtype);
+    std::string body = "{\"instances\": [" + rows + "]}";
+    const Result<ParsedRequest> request = parse_request(&body, RequestMethod::kPredict, model, {});
+    EXPECT_TRUE(request.ok()) << request.status().message();
+    if (!request.ok()) return {};
+    const auto bytes = request->inputs.at("x").bytes();
+    std::vector<uint16_t> out(bytes.size() / 2);
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  const auto error_of = [](DType dtype, const std::string& row) {
+    OneInput model(dtype);
+    std::string body = "{\"instances\": [" + row + "]}";
+    return parse_request(&body, RequestMethod::kPredict, model, {}).status().message();
+  };
+  EXPECT_EQ(bits_of(DType::kF16, "1, 0.1, 65504, 65519.9, -2, 6e-8, 2049, 0"),
+            (std::vector<uint16_t>{0x3c00, 0x2e66, 0x7bff, 0x7bff, 0xc000, 0x0001, 0x6800, 0}));
+  EXPECT_EQ(bits_of(DType::kBF16, "1, 0.1, 3e38, -2, 257"),
+            (std::vector<uint16_t>{0x3f80, 0x3dcd, 0x7f62, 0xc000, 0x4380}));
+  EXPECT_NE(error_of(DType::kF16, "65520").find("Cannot convert JSON value: 65520 to f16 without loss"),
+            std::string::npos);
+  EXPECT_NE(error_of(DType::kBF16, "1e39").find("to bf16 without loss"), std::string::npos);
+  EXPECT_NE(error_of(DType::kF16, "\"1\"").find("Type: String is not of expected type: f16"), std::string::npos);
+}
+
+// Each of the 2^16 values, and what lies halfway to the next one, which goes to the even one: as IEEE 754 rounds.
+TEST(NarrowFloat, RoundsToNearestEven) {
+  const auto check = [](auto type, int fraction, int bias) {
+    using T = decltype(type);
+    const auto value_of = [&](int bits) {
+      const int exponent = bits >> fraction, units = bits & ((1 << fraction) - 1);
+      return exponent == 0 ? std::ldexp(units, 1 - bias - fraction)
+                           : std::ldexp(units + (1 << fraction), exponent - bias - fraction);
+    };
+    const int infinity = 0x7fff >> fraction << fraction;
+    for (int bits = 0; bits < infinity; ++bits) {
+      const double value = value_of(bits), middle = (value + value_of(bits + 1)) / 2;
+      ASSERT_EQ(T(value).bits, bits);
+      ASSERT_EQ(T(-value).bits, bits | 0x8000);
+      ASSERT_EQ(T(middle).bits, bits % 2 == 0 ? bits : bits + 1) << bits;
+      ASSERT_EQ(T(std::nextafter(middle, 0)).bits, bits);
+      ASSERT_EQ(T(std::nextafter(middle, 1e300)).bits, bits + 1);
+    }
+    EXPECT_FALSE(T(INFINITY).finite());
+    EXPECT_FALSE(T(1e300).finite());
+  };
+  check(F16{}, 10, 15);
+  check(Bf16{}, 7, 127);
+}
+
 TEST(Requests, ClassifyAndRegressTakeExamples) {
   EXPECT_EQ(
       answer_of(R"({"signature_name": "classify", "examples": [{"x": 0.25}, {"x": 1}]})", RequestMethod::kClassify),
@@ -84,9 +149,12 @@ TEST(Requests, ClassifyAndRegressTakeExamples) {
   EXPECT_EQ(answer_of(R"({"signature_name": "regress", "examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress),
             "{\"results\":[2.5,3.0]}\n");
   expect_error(R"({"examples": [{"x": 1}]})",
-               "Expected classification signature method_name to be tensorflow/serving/classify. Was: "
-               "tensorflow/serving/predict",
+               "the signature \"serving_default\" has no output 'scores' or 'probabilities' with a number a class",
                RequestMethod::kClassify);
+  // The method's name is not looked at, as TF Serving does by itself.
+  EXPECT_EQ(answer_of(R"({"examples": [{"x": 1}, {"x": 2}]})", RequestMethod::kRegress), "{\"results\":[2.5,3.0]}\n");
+  expect_error(R"({"signature_name": "pair", "examples": [{"a": [1, 2], "b": 1}]})",
+               "has more than one number an example", RequestMethod::kRegress);
   expect_error(R"({"signature_name": "regress", "instances": [1]})", "key 'examples' is expected",
                RequestMethod::kRegress);
 }

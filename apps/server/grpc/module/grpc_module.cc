@@ -30,6 +30,47 @@ void write_model(const GrpcModel& from, proto::ModelSpec* to) {
   if (from.version) to->mutable_version()->set_value(*from.version);
 }
 
+// Each example, with the features of all before its own: of two of one name the last counts.
+std::vector<std::string> read_examples(const proto::Input& input) {
+  if (!input.has_example_list_with_context())
+    return {input.example_list().examples().begin(), input.example_list().examples().end()};
+  const proto::ExampleListWithContext& list = input.example_list_with_context();
+  std::vector<std::string> out;
+  for (const std::string& example : list.examples()) out.push_back(list.context() + example);
+  return out;
+}
+
+void write_result(const GrpcResult& from, proto::ClassificationResult* to) {
+  for (const auto& classes : from.classes) {
+    proto::Classifications* const one = to->add_classifications();
+    for (const GrpcClass& c : classes) {
+      proto::Class* const added = one->add_classes();
+      added->set_label(c.label);
+      added->set_score(c.score);
+    }
+  }
+}
+void write_result(const GrpcResult& from, proto::RegressionResult* to) {
+  for (const float value : from.values) to->add_regressions()->set_value(value);
+}
+
+// nullopt: the task has another method.
+std::optional<GrpcTask> read_task(const proto::InferenceTask& task) {
+  const bool regression = task.method_name() == "tensorflow/serving/regress";
+  if (!regression && task.method_name() != "tensorflow/serving/classify") return std::nullopt;
+  return GrpcTask{read_model(task.model_spec()), regression};
+}
+
+GrpcModelConfig read_config(const proto::ModelConfig& from) {
+  GrpcModelConfig out{from.name(), from.base_path(), from.model_platform()};
+  const auto& policy = from.model_version_policy();
+  if (policy.has_latest() && policy.latest().num_versions() > 0) out.newest = policy.latest().num_versions();
+  if (policy.has_all()) out.newest = 0;
+  out.only.assign(policy.specific().versions().begin(), policy.specific().versions().end());
+  out.labels.insert(from.version_labels().begin(), from.version_labels().end());
+  return out;
+}
+
 bool allowed(const GrpcHandler& handler, const grpc::CallbackServerContext& context) {
   const auto& metadata = context.client_metadata();
   const auto found = metadata.find("authorization");
@@ -75,6 +116,40 @@ class Predictions final : public proto::PredictionService::CallbackService {
     return reactor;
   }
 
+  grpc::ServerUnaryReactor* Classify(grpc::CallbackServerContext* context, const proto::ClassificationRequest* request,
+                                     proto::ClassificationResponse* response) override {
+    return infer_one(context, *request, false, response);
+  }
+  grpc::ServerUnaryReactor* Regress(grpc::CallbackServerContext* context, const proto::RegressionRequest* request,
+                                    proto::RegressionResponse* response) override {
+    return infer_one(context, *request, true, response);
+  }
+
+  grpc::ServerUnaryReactor* MultiInference(grpc::CallbackServerContext* context,
+                                           const proto::MultiInferenceRequest* request,
+                                           proto::MultiInferenceResponse* response) override {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    GrpcInference inference;
+    for (const proto::InferenceTask& task : request->tasks()) {
+      const auto read = read_task(task);
+      if (!read)
+        return end(context,
+                   {grpc::StatusCode::UNIMPLEMENTED, "Unsupported signature method_name: " + task.method_name()});
+      if (inference.tasks.size() == kMostTasks)
+        return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "there are more tasks than a call may have"});
+      inference.tasks.push_back(*read);
+    }
+    inference.examples = read_examples(request->input());
+    return infer(context, std::move(inference), [response](const GrpcResults& results) {
+      for (const GrpcResult& result : results.results) {
+        proto::InferenceResult* const to = response->add_results();
+        write_model(result.model, to->mutable_model_spec());
+        result.regression ? write_result(result, to->mutable_regression_result())
+                          : write_result(result, to->mutable_classification_result());
+      }
+    });
+  }
+
   grpc::ServerUnaryReactor* GetModelMetadata(grpc::CallbackServerContext* context,
                                              const proto::GetModelMetadataRequest* request,
                                              proto::GetModelMetadataResponse* response) override {
@@ -98,6 +173,28 @@ class Predictions final : public proto::PredictionService::CallbackService {
   }
 
  private:
+  static constexpr size_t kMostTasks = 64;
+
+  template <class Write>
+  grpc::ServerUnaryReactor* infer(grpc::CallbackServerContext* context, GrpcInference&& inference, Write write) {
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    handler_->infer(std::move(inference), [reactor, write](GrpcResults&& results) {
+      if (results.status.code == 0) write(results);
+      reactor->Finish(grpc_status(results.status));
+    });
+    return reactor;
+  }
+  template <class Request, class Response>
+  grpc::ServerUnaryReactor* infer_one(grpc::CallbackServerContext* context, const Request& request, bool regression,
+                                      Response* response) {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    GrpcInference inference{{{read_model(request.model_spec()), regression}}, read_examples(request.input())};
+    return infer(context, std::move(inference), [response](const GrpcResults& results) {
+      write_model(results.results[0].model, response->mutable_model_spec());
+      write_result(results.results[0], response->mutable_result());
+    });
+  }
+
   static void write_signature(const GrpcSignature& from, proto::SignatureDef* to) {
     to->set_method_name(from.method_name);
     for (const auto& [name, type] : from.inputs) write_type(name, type, &(*to->mutable_inputs())[name]);
@@ -130,6 +227,24 @@ class Models final : public proto::ModelService::CallbackService {
       to.mutable_status()->set_error_message(state.error.message);
     }
     return end(context, grpc_status(found.status));
+  }
+
+  grpc::ServerUnaryReactor* HandleReloadConfigRequest(grpc::CallbackServerContext* context,
+                                                      const proto::ReloadConfigRequest* request,
+                                                      proto::ReloadConfigResponse* response) override {
+    if (!allowed(*handler_, *context)) return end(context, unauthenticated());
+    if (!request->config().has_model_config_list())
+      return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "expected a config with a model_config_list"});
+    std::vector<GrpcModelConfig> models;
+    for (const proto::ModelConfig& config : request->config().model_config_list().config())
+      models.push_back(read_config(config));
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    handler_->reload(std::move(models), [reactor, response](const GrpcStatus& status) {
+      response->mutable_status()->set_error_code(status.code);
+      response->mutable_status()->set_error_message(status.message);
+      reactor->Finish(grpc_status(status));
+    });
+    return reactor;
   }
 
  private:

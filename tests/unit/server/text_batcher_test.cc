@@ -1,5 +1,5 @@
 // Which texts are written together. The model's calls are held back, so that the order is a matter of construction.
-#include "server/text/text_queue.h"
+#include "server/text/text_batcher.h"
 
 #include <future>
 
@@ -9,24 +9,24 @@
 namespace tenon::server {
 namespace {
 
-using Lines = std::vector<std::string>;
-
 // Writes each line twice; "bad" is an error, "throws" is thrown.
 class Doubling : public TextModel {
  public:
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
   std::shared_ptr<std::vector<size_t>> calls = std::make_shared<std::vector<size_t>>();
 
-  size_t max_lines() const override { return 3; }
+  int64_t max_lines() const override { return 3; }
   bool streams() const override { return true; }
-  Result<Lines> write(const Lines& lines) override {
+  int64_t tokens() const override { return tokens_; }
+  Result<Lines> write(const Lines& lines, int64_t first) override {
     gate->pass();
     calls->push_back(lines.size());
     Lines out;
     for (const std::string& line : lines) {
-      if (line == "bad") return Status(Code::kInvalid, "a bad line");
+      if (line == "bad") return Status(Code::kInvalid, "line " + std::to_string(first + std::ssize(out)) + " is bad");
       if (line == "throws") throw std::runtime_error("thrown");
       out.push_back(line + line);
+      ++tokens_;
     }
     return out;
   }
@@ -36,24 +36,28 @@ class Doubling : public TextModel {
       if (!takes(std::string_view(line).substr(0, n))) return Status(Code::kInterrupted, "nobody reads it any more");
     return {};
   }
+
+ private:
+  int64_t tokens_ = 0;
 };
 
-class TextQueueTest : public ::testing::Test {
+class TextBatcherTest : public ::testing::Test {
  protected:
-  void make(size_t max_lines = 100) {
+  void make(int64_t max_lines = 100) {
     auto model = std::make_unique<Doubling>();
     gate = model->gate;
     calls = model->calls;
-    queue = std::make_unique<TextQueue>(std::move(model), max_lines);
+    metrics = all_metrics.version("texts", 1);
+    batcher = std::make_unique<TextBatcher>(std::move(model), BatchOptions{.max_queued_rows = max_lines}, metrics);
   }
-  ~TextQueueTest() override {
+  ~TextBatcherTest() override {
     if (gate) gate->open();
   }
   std::optional<std::future<Result<Lines>>> ask(const Lines& lines, std::chrono::steady_clock::time_point deadline =
                                                                         std::chrono::steady_clock::time_point::max()) {
     const auto promise = std::make_shared<std::promise<Result<Lines>>>();
     TextRequest request{lines, deadline, [promise](Result<Lines> texts) { promise->set_value(std::move(texts)); }};
-    if (!queue->submit(std::move(request))) return std::nullopt;
+    if (!batcher->submit(std::move(request))) return std::nullopt;
     return promise->get_future();
   }
   // Takes `most` parts.
@@ -63,16 +67,18 @@ class TextQueueTest : public ::testing::Test {
     TextRequest request{{line}};
     request.takes = [last, most](std::string_view so_far) { return *last = so_far, so_far.size() < most; };
     request.ended = [promise, last](const Status& status) { promise->set_value({*last, status}); };
-    EXPECT_TRUE(queue->submit(std::move(request)));
+    EXPECT_TRUE(batcher->submit(std::move(request)));
     return promise->get_future();
   }
 
   std::shared_ptr<Gate> gate;
   std::shared_ptr<std::vector<size_t>> calls;
-  std::unique_ptr<TextQueue> queue;
+  Metrics all_metrics;
+  std::shared_ptr<VersionMetrics> metrics;
+  std::unique_ptr<TextBatcher> batcher;
 };
 
-TEST_F(TextQueueTest, WhatWaitsGoesTogetherUpToTheModelsLimit) {
+TEST_F(TextBatcherTest, WhatWaitsGoesTogetherUpToTheModelsLimit) {
   make();
   gate->close();
   auto a = ask({"a"});
@@ -86,20 +92,20 @@ TEST_F(TextQueueTest, WhatWaitsGoesTogetherUpToTheModelsLimit) {
   EXPECT_EQ(*calls, (std::vector<size_t>{1, 3, 1}));
 }
 
-TEST_F(TextQueueTest, OneRequestsFaultIsNotTheOthers) {
+TEST_F(TextBatcherTest, OneRequestsFaultIsNotTheOthers) {
   make();
   gate->close();
   auto a = ask({"a"});
   gate->wait_for_call();
   auto bad = ask({"bad"}), good = ask({"b"}), throws = ask({"throws"});
   gate->open();
-  EXPECT_EQ(bad->get().status().message(), "a bad line");
+  EXPECT_EQ(bad->get().status().message(), "line 0 is bad");
   EXPECT_EQ(*good->get(), Lines{"bb"});
   EXPECT_EQ(throws->get().status().code(), Code::kInternal);
   EXPECT_EQ(*ask({"c"})->get(), Lines{"cc"});
 }
 
-TEST_F(TextQueueTest, TakesAsManyLinesAsItMay) {
+TEST_F(TextBatcherTest, TakesAsManyLinesAsItMay) {
   make(2);
   gate->close();
   auto a = ask({"a"});
@@ -109,10 +115,40 @@ TEST_F(TextQueueTest, TakesAsManyLinesAsItMay) {
   gate->open();
   EXPECT_EQ(*b->get(), Lines{"bb"});
   EXPECT_EQ(*c->get(), Lines{"cc"});
-  EXPECT_FALSE(ask({"a", "b", "c"}));
+  EXPECT_EQ(*ask({"a", "b", "c"})->get(), (Lines{"aa", "bb", "cc"}));  // alone it may be larger
 }
 
-TEST_F(TextQueueTest, RefusesWhatWaitedTooLongAndWhatIsLeftAtTheEnd) {
+TEST_F(TextBatcherTest, ManyLinesAreCutAndOthersHaveTheirTurnBetween) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto many = ask({"b", "c", "d", "e"}), bad = ask({"f", "g", "h", "i", "bad"}), other = ask({"j"});
+  gate->open();
+  EXPECT_EQ(*many->get(), (Lines{"bb", "cc", "dd", "ee"}));
+  EXPECT_EQ(*other->get(), Lines{"jj"});
+  EXPECT_EQ(bad->get().status().message(), "line 4 is bad");
+  // a; three of many; three of bad; j with the rest of many; the rest of bad.
+  EXPECT_EQ((std::vector<size_t>(calls->begin(), calls->begin() + 3)), (std::vector<size_t>{1, 3, 3}));
+}
+
+TEST_F(TextBatcherTest, CountsLinesThatWaitCallsAndTokens) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto b = ask({"b", "c"});
+  EXPECT_NE(all_metrics.text().find("tenon_queue_rows{model=\"texts\",version=\"1\"} 2\n"), std::string::npos);
+  gate->open();
+  (void)b->get();
+  batcher.reset();
+  const std::string text = all_metrics.text();
+  EXPECT_NE(text.find("tenon_tokens_total{model=\"texts\",version=\"1\"} 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("tenon_batch_rows_sum{model=\"texts\",version=\"1\"} 3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("tenon_batch_rows_count{model=\"texts\",version=\"1\"} 2\n"), std::string::npos) << text;
+}
+
+TEST_F(TextBatcherTest, RefusesWhatWaitedTooLongAndWhatIsLeftAtTheEnd) {
   make();
   gate->close();
   auto a = ask({"a"});
@@ -123,14 +159,14 @@ TEST_F(TextQueueTest, RefusesWhatWaitedTooLongAndWhatIsLeftAtTheEnd) {
   EXPECT_EQ(late->get().status().code(), Code::kTimeout);
   gate->wait_for_call();
   auto left = ask({"d"});
-  std::thread end([this] { queue.reset(); });
+  std::thread end([this] { batcher.reset(); });
   gate->open();
   end.join();
   const Result<Lines> answer = left->get();  // it came in time, or did not
   EXPECT_TRUE(answer.ok() || answer.status().code() == Code::kUnavailable);
 }
 
-TEST_F(TextQueueTest, StreamsATextAsItGrowsUntilNobodyReads) {
+TEST_F(TextBatcherTest, StreamsATextAsItGrowsUntilNobodyReads) {
   make();
   const auto [whole, ended] = stream("abc", 9).get();
   EXPECT_EQ(whole, "abc");
