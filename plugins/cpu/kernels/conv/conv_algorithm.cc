@@ -6,6 +6,7 @@
 #include "kernels/conv/direct/conv_groups.h"
 #include "kernels/conv/direct/conv_planar.h"
 #include "kernels/conv/direct/conv_thin.h"
+#include "kernels/conv/direct/depthwise.h"
 #include "kernels/conv/gather/conv_filter.h"
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_winners.h"
@@ -104,6 +105,8 @@ ConvWork filter(const ConvProblem& p) {
 
 // Faster ones first. The last of f32 and of f64 suit whatever there is.
 constexpr ConvAlgorithm kAlgorithms[] = {
+    {"depthwise of bf16", TENON_BF16, kMaps, kExact | kPlain | kResidual, suits_depthwise, depthwise},
+    {"depthwise of bf16", TENON_BF16, kFilterGradient, kExact | kPlain, suits_depthwise_filter, depthwise_filter},
     {"winograd 3x3 of bf16", TENON_BF16, kMaps, kPlain, suits_half_winograd, half_winograd},
     {"winograd 3x3 of bf16", TENON_BF16, kFilterGradient, kPlain, suits_half_winograd_filter, half_winograd_filter},
     {"gemm of pairs", TENON_BF16, kMaps, kExact | kPlain | kResidual, suits_pair_product, pair_product},
@@ -111,6 +114,8 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"gemm of pairs", TENON_BF16, kFilterGradient, kExact | kPlain, suits_pair_filter_product, pair_filter_product},
     {"implicit gemm of pairs", TENON_BF16, kFilterGradient, kExact | kPlain, suits_pair_filter, pair_filter},
 
+    {"depthwise", TENON_F32, kMaps, kExact | kPlain | kWhole, suits_depthwise, depthwise},
+    {"depthwise", TENON_F32, kFilterGradient, kExact | kPlain, suits_depthwise_filter, depthwise_filter},
     {"winograd 3x3", TENON_F32, kMaps, kEither | kWhole, winograd_gains, winograd},
     {"winograd 3x3", TENON_F32, kFilterGradient, kPlain, winograd_gains, winograd_filter},
     {"winograd 5x5", TENON_F32, kMaps, kEither, suits_winograd5, winograd5},

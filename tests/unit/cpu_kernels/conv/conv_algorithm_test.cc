@@ -71,8 +71,15 @@ TEST_P(ConvAlgorithm, IsChosenByShapeDirectionPrecisionAndDtype) {
       {"conv", {8, 16, 16, 32}, {1, 1, 32, 48}, 2, 1, f32, usual, "strided gemm"},
       {"conv_grad_input", {8, 16, 16, 32}, {1, 1, 32, 48}, 2, 1, f32, usual, "implicit gemm"},
       {"conv", {8, 32, 32, 6}, {3, 3, 6, 10}, 1, 1, f32, usual, "direct planar"},
-      {"conv", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, f32, usual, "direct grouped"},
-      {"conv_grad_filter", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, f32, usual, "direct grouped"},
+      {"conv", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, f32, usual, "depthwise"},
+      {"conv", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, f32, exact, "depthwise"},
+      {"conv", {8, 16, 16, 32}, {3, 3, 1, 64}, 2, 32, f32, usual, "depthwise"},
+      {"conv", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, TENON_BF16, usual, "depthwise of bf16"},
+      {"conv_grad_input", {8, 16, 16, 32}, {5, 5, 1, 32}, 2, 32, f32, usual, "depthwise"},
+      {"conv_grad_filter", {8, 16, 16, 32}, {3, 3, 1, 32}, 1, 32, f32, usual, "depthwise"},
+      {"conv_grad_filter", {8, 16, 16, 32}, {4, 4, 1, 32}, 1, 32, f32, usual, "direct grouped"},
+      {"conv", {8, 16, 16, 32}, {3, 3, 2, 32}, 1, 16, f32, usual, "direct grouped"},
+      {"conv_grad_filter", {8, 16, 16, 32}, {3, 3, 4, 32}, 1, 8, f32, usual, "direct grouped"},
       {"conv", {8, 16, 16, 32}, {3, 3, 8, 32}, 1, 4, f32, usual, "implicit gemm"},
   };
   for (const AlgorithmCase& c : cases)

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "isa_test.h"
 
 TENON_WIDE_FAMILY_FIXTURE(Convolution, add_convolution)
@@ -192,6 +194,24 @@ std::vector<Conv> conv_shapes() {
       {{2, 40, 20}, {5}, 20, {}, {2}, {}, {}, 10},
       {{1, 9, 13, 24}, {3, 5}, 24, {2, 1}, {1, 2}, {0, 1}, {1, 2}, 3},
       {{1, 4, 5, 6, 16}, {2, 3, 1}, 16, {1, 2, 1}, {0, 1, 0}, {}, {}, 2},
+      // depthwise: images narrower than a tile and wider, odd rows, part of a vector
+      {{3, 7, 7, 80}, {3, 3}, 80, {}, {1, 1}, {}, {}, 80},
+      {{2, 15, 27, 21}, {3, 3}, 21, {2, 2}, {0, 0}, {1, 1}, {}, 21},
+      {{2, 14, 33, 40}, {5, 5}, 40, {}, {2, 2}, {}, {}, 40},
+      {{1, 21, 19, 37}, {5, 5}, 37, {2, 2}, {1, 2}, {2, 1}, {}, 37},
+      {{1, 16, 18, 16}, {7, 7}, 16, {}, {3, 3}, {}, {}, 16},
+      {{2, 4, 3, 24}, {5, 5}, 24, {}, {2, 2}, {}, {}, 24},
+      {{1, 17, 20, 18}, {3, 3}, 18, {}, {2, 4}, {}, {2, 4}, 18},
+      {{2, 13, 15, 17}, {3, 3}, 17, {3, 4}, {1, 0}, {1, 2}, {}, 17},
+      {{1, 11, 12, 8}, {1, 1}, 8, {2, 3}, {}, {}, {}, 8},
+      {{1, 9, 10, 34}, {2, 4}, 34, {2, 1}, {1, 0}, {0, 3}, {1, 2}, 34},
+      // points that no tap reaches, and padding that is wider than the filter
+      {{1, 9, 9, 5}, {3, 3}, 5, {5, 4}, {4, 0}, {5, 6}, {}, 5},
+      {{1, 6, 5, 20}, {5, 7}, 20, {1, 2}, {2, 3}, {}, {}, 20},
+      // several filters of a channel
+      {{2, 13, 12, 9}, {3, 3}, 18, {}, {1, 1}, {}, {}, 9},
+      {{2, 30, 31, 12}, {5, 5}, 36, {2, 2}, {1, 2}, {2, 1}, {}, 12},
+      {{1, 40, 41, 16}, {3, 3}, 64, {1, 2}, {1, 1}, {}, {2, 1}, 16},
   };
   return all;
 }
@@ -220,9 +240,11 @@ TEST_P(Convolution, EqualsTheDefinitionOfTheFilterGradient) {
 TEST_P(Convolution, AddsBiasAndResidualBeforeTheActivation) {
   for (int act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_LEAKY_RELU})
     for (int operands : {1, 2, 3})
-      for (Conv c : {conv_shapes()[1], conv_shapes()[4], conv_shapes()[8], conv_shapes()[9], conv_shapes()[20],
-                     conv_shapes()[23], Conv{{2, 9, 9, 12}, {3, 3}, 12, {}, {1, 1}, {}, {}, 3},
-                     Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
+      for (Conv c :
+           {conv_shapes()[1], conv_shapes()[4], conv_shapes()[8], conv_shapes()[9], conv_shapes()[20],
+            conv_shapes()[23], Conv{{1, 9, 15, 36}, {5, 5}, 36, {}, {2, 2}, {}, {}, 36},
+            Conv{{1, 8, 9, 10}, {3, 3}, 20, {2, 2}, {1, 1}, {}, {}, 10},
+            Conv{{2, 9, 9, 12}, {3, 3}, 12, {}, {1, 1}, {}, {}, 3}, Conv{{1, 5, 5, 100}, {3, 3}, 90, {}, {1, 1}}}) {
         c.bias = (operands & 1) != 0;
         c.residual = (operands & 2) != 0;
         c.act = act;
@@ -259,6 +281,54 @@ TEST_P(Convolution, ComputesDoublesInDouble) {
     naive.attributes(node.op("conv_grad_filter"));
   });
   check(dw.get<double>(0), naive.filter());
+}
+
+// What bf16 holds of numbers: they are themselves.
+std::vector<uint16_t> halves_of(Floats* v) {
+  std::vector<uint16_t> halves;
+  for (float& x : *v) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x) & 0xffff0000u;
+    x = std::bit_cast<float>(bits);
+    halves.push_back(static_cast<uint16_t>(bits >> 16));
+  }
+  return halves;
+}
+
+TEST_P(Convolution, OfOneChannelAGroupWidensAndRoundsOnce) {
+  for (const Conv& c : {Conv{{2, 15, 14, 21}, {3, 3}, 21, {2, 2}, {1, 1}, {}, {}, 21},
+                        Conv{{1, 9, 13, 48}, {5, 5}, 48, {}, {2, 2}, {}, {}, 48},
+                        Conv{{1, 7, 8, 6}, {3, 3}, 12, {}, {1, 1}, {}, {}, 6}}) {
+    NaiveConv naive(c);
+    const auto x = halves_of(&naive.x_data), w = halves_of(&naive.w_data), dy = halves_of(&naive.dy_data);
+    const auto check = [](const std::vector<uint16_t>& got, const NaiveConv::Sums& s) {
+      ASSERT_EQ(got.size(), s.sum.size());
+      for (size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(std::bit_cast<float>(static_cast<uint32_t>(got[i]) << 16), s.sum[i],
+                    std::abs(s.sum[i]) * 0x1p-8 + s.size[i] * 0x1p-20)
+            << i;
+    };
+    check(run(1,
+              [&](NodeRun& node) {
+                node.in(TENON_BF16, c.x, x).in(TENON_BF16, naive.w, w).out(TENON_BF16, naive.y);
+                naive.attributes(node.op("conv")).attr_dtype("out", TENON_BF16);
+              })
+              .get<uint16_t>(0),
+          naive.forward());
+    check(run(1,
+              [&](NodeRun& node) {
+                node.in(TENON_BF16, naive.y, dy).in(TENON_BF16, naive.w, w).out(TENON_BF16, c.x);
+                naive.attributes(node.op("conv_grad_input")).attr_dtype("out", TENON_BF16);
+              })
+              .get<uint16_t>(0),
+          naive.input());
+    check(run(1,
+              [&](NodeRun& node) {
+                node.in(TENON_BF16, c.x, x).in(TENON_BF16, naive.y, dy).out(TENON_BF16, naive.w);
+                naive.attributes(node.op("conv_grad_filter")).attr_dtype("out", TENON_BF16);
+              })
+              .get<uint16_t>(0),
+          naive.filter());
+  }
 }
 
 TEST_P(Convolution, RoundsSixteenBitResultsOnce) {

@@ -1,0 +1,53 @@
+// The inner loops of depthwise convolutions: vectors of channels, the sums of a few points of one or two rows in registers.
+#pragma once
+
+#include "kernels/conv/conv_work.h"
+#include "kernels/stored.h"
+
+namespace tenon::cpu::TENON_CPU_ISA {
+
+// One phase of a convolution, or of the gradient of its input, on one image:
+// to[(y, x), c] = act(norm(bias[c] + sum over taps (i, j) of from[y row_step + first_row + i tap_row, x .., c] w[i, j, c])
+// + residual), where taps outside the source are none.
+template <class T>
+struct DepthwisePhase {
+  const T* from = nullptr;                                                // point (0, 0) of the source, channel 0
+  int64_t from_rows = 0, from_columns = 0, from_row = 0, from_point = 0;  // sizes; elements of a row and of a point
+  int64_t row_step = 1, first_row = 0, tap_row = 1;                       // of the source, in points
+  int64_t column_step = 1, first_column = 0, tap_column = 1;
+  int64_t rows = 1, columns = 1;  // taps
+  const float* w = nullptr;       // of the first tap, channel 0
+  int64_t w_row = 0, w_column = 0;
+  T* to = nullptr;                   // of the phase's point (0, 0), channel 0
+  int64_t to_row = 0, to_point = 0;  // elements
+  bool fetches_result = false;       // before it is stored: it is in no cache
+  const T* residual = nullptr;       // as `to`, or nullptr
+  const float* bias = nullptr;
+  ColumnNorm norm;
+  int act = TENON_ACT_NONE;
+  float alpha = 0;
+};
+
+// Its first `height` x `width` points; the first channel is a multiple of 16.
+void run_depthwise(const DepthwisePhase<float>& phase, int64_t height, int64_t width, Slice channels);
+void run_depthwise(const DepthwisePhase<Bfloat>& phase, int64_t height, int64_t width, Slice channels);
+
+// Rows of points of one image, for the gradient of the filter, 3, 5 or 7 taps wide:
+// dw[i, j, c] += sum over points (y, x) of x[y row_step + first_row + i tap_row, x .., c] dy[y, x, c].
+template <class T>
+struct DepthwiseFilterRows {
+  const T* x = nullptr;                                       // point (0, 0), channel 0
+  int64_t x_rows = 0, x_columns = 0, x_row = 0, x_point = 0;  // sizes; elements of a row and of a point
+  int64_t row_step = 1, column_step = 1, tap_row = 1, tap_column = 1, first_row = 0, first_column = 0;
+  int64_t rows = 1, columns = 1;  // taps
+  const T* dy = nullptr;          // point (0, 0), channel 0
+  int64_t dy_row = 0, dy_point = 0, width = 0;
+  float* dw = nullptr;
+  int64_t dw_tap = 0;  // elements from a tap to the next
+};
+
+// Its first `height` rows; the first channel is a multiple of 16. dw is added to.
+void run_depthwise_filter(const DepthwiseFilterRows<float>& f, int64_t height, Slice channels);
+void run_depthwise_filter(const DepthwiseFilterRows<Bfloat>& f, int64_t height, Slice channels);
+
+}  // namespace tenon::cpu::TENON_CPU_ISA
