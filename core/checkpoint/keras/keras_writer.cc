@@ -11,11 +11,12 @@
 namespace tenon {
 namespace {
 
-KerasPlace place_of(const std::string& scope, bool is_recurrent, const KerasPlaces& places) {
+KerasPlace place_of(const std::string& scope, const KerasPlaces& places) {
   if (const auto found = places.find(scope); found != places.end()) return found->second;
   if (scope.empty()) return {};
-  const std::string last(leaf_of_weight(scope));
-  return {cat("layers/", scope, is_recurrent ? "/cell" : ""), is_recurrent ? cat(last, "_cell") : last};
+  std::string path = "layers";
+  for (const std::string& part : parts_of(scope)) append(path, cat("/", part_of_name(part, "")));
+  return {path, std::string(leaf_of_weight(scope))};
 }
 
 // A dataset and a group of one name, or two datasets of one, are an error of the names.
@@ -39,10 +40,7 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
     std::vector<Hdf5Names> groups;
     std::vector<Hdf5Source> datasets;
     for (auto& [scope, weights] : scopes) {
-      const bool is_recurrent = std::any_of(weights.begin(), weights.end(), [](const TensorSource* t) {
-        return leaf_of_weight(t->name) == "recurrent_kernel";
-      });
-      const KerasPlace place = place_of(scope, is_recurrent, places);
+      const KerasPlace place = place_of(scope, places);
       const std::string group = cat(place.path, place.path.empty() ? "" : "/", "vars");
       if (!place.name.empty()) groups.push_back({group, "name", {place.name}});
       std::stable_sort(weights.begin(), weights.end(), [](const TensorSource* a, const TensorSource* b) {

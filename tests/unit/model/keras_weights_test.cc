@@ -7,6 +7,7 @@
 
 #include "checkpoint/keras/hdf5_file.h"
 #include "tenon/part.h"
+#include "tenon/recurrent.h"
 #include "unit/data/temporary_directory.h"
 #include "unit/model/model_data_testing.h"
 #include "unit/step/step_testing.h"
