@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "data/info_file.h"
+#include "model/kept_file.h"
 #include "process.h"
 #include "tenon/devices.h"
 
@@ -70,7 +71,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
       record_(remembered(flags)),
       info_(model_of(flags, words, record_, contradiction)),
       json_(flags.boolean("json")) {
-  if (record_ && record_->model != info_->name) {
+  if (record_ && !is_same_model(record_->model, info_->name)) {
     if (contradiction_ == Contradiction::kRefuse)
       throw UsageError{record_->path + " says that the model is '" + record_->model + "', not '" + info_->name + "'"};
     record_.reset();
