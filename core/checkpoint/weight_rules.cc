@@ -108,6 +108,19 @@ Result<WeightRules> WeightRules::read(const std::string& path) {
   return parse(text, path);
 }
 
+Status WeightRules::turn(const Rule& rule, Taken* taken) const {
+  const std::string tensor = cat("tensor '", abbreviated(taken->from), "'");
+  if (!taken->axes.empty()) return invalid("'", file_, "': line ", rule.line, " turns the axes of ", tensor, " again");
+  if (taken->type.shape.rank() != static_cast<int>(rule.axes.size()))
+    return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, ", tensor, " is ",
+                   taken->type.str());
+  std::vector<int64_t> dims;
+  for (const int axis : rule.axes) dims.push_back(taken->type.shape[axis]);
+  taken->type.shape = Shape(dims);
+  taken->axes = rule.axes;
+  return {};
+}
+
 Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::taken(
     const std::map<std::string, Type, std::less<>>& tensors) const {
   if (std::ssize(tensors) * std::ssize(rules_) > kMostTries)
@@ -118,20 +131,11 @@ Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::take
     Taken taken{from, type, {}};
     bool dropped = false;
     for (const Rule& rule : rules_) {
-      const std::optional<std::string> replaced = rule.expression.replaced(from, rule.name);
+      const std::optional<std::string> replaced = rule.expression.replaced(name, rule.name);
       if (!replaced) continue;
       name = *replaced;
-      dropped = rule.name.empty();
-      if (!rule.axes.empty()) {
-        if (type.shape.rank() != static_cast<int>(rule.axes.size()))
-          return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, tensor '",
-                         abbreviated(from), "' is ", type.str());
-        std::vector<int64_t> dims;
-        for (const int axis : rule.axes) dims.push_back(type.shape[axis]);
-        taken.type.shape = Shape(dims);
-        taken.axes = rule.axes;
-      }
-      break;
+      if (dropped = rule.name.empty(); dropped) break;
+      if (!rule.axes.empty()) TENON_TRY(turn(rule, &taken));
     }
     if (dropped) continue;
     const auto [at, is_new] = out.emplace(std::move(name), std::move(taken));

@@ -1,13 +1,15 @@
 // Rules by which tensors of another library's file become variables of a model (share/doc/weights.md). A line each:
 //
 //   # PyTorch's names and layouts
-//   conv1\.weight -> conv2d/kernel OIHW->HWIO
-//   layer(\d)\.bn\.weight -> block$1/batch_normalization/gamma
-//   fc\.weight -> dense/kernel linear
 //   .*\.num_batches_tracked -> drop
+//   (.*bn\d)\.weight -> $1.gamma
+//   conv1\.weight -> conv2d/kernel OIHW->HWIO
+//   bn1\.(.*) -> batch_normalization/$1
+//   fc\.weight -> dense/kernel linear
 //
 // A regular expression (base/names/name_expression.h) that matches the whole name, the name that the tensor has here, and how its
-// axes are turned. The first rule that matches counts; a tensor that none matches stays as it is.
+// axes are turned. Rules count in their order, each for what those before it have made of the name; a tensor that none matches
+// stays as it is.
 #pragma once
 
 #include <map>
@@ -43,6 +45,7 @@ class WeightRules {
     std::vector<int> axes;
     int line;
   };
+  Status turn(const Rule& rule, Taken* taken) const;
   static Result<Rule> parse_rule(std::string_view line);
 
   std::string file_;

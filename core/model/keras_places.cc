@@ -11,17 +11,12 @@ struct PlacedLayer {
   std::string name, path, kind;
 };
 
-// What stands between a layer's name and a weight's, "forward_lstm" of "bidirectional/forward_lstm/kernel", in Keras's words.
-std::string inner_path(const PlacedLayer& layer, std::string_view inner, bool is_recurrent) {
+// What stands between a layer's name and a weight's, "forward_lstm/lstm_cell" of "bidirectional/forward_lstm/lstm_cell/kernel", in
+// Keras's words.
+std::string inner_path(const PlacedLayer& layer, std::string_view inner) {
   std::string out;
   for (const std::string& part : parts_of(inner)) append(out, cat("/", part_of_name(part, layer.kind)));
-  return is_recurrent ? out + "/cell" : out;
-}
-
-bool is_recurrent(const std::vector<std::string>& weights, std::string_view scope) {
-  for (const std::string& w : weights)
-    if (w == cat(scope, "/recurrent_kernel")) return true;
-  return false;
+  return out;
 }
 
 }  // namespace
@@ -53,13 +48,10 @@ KerasPlaces Model::keras_places() {
       if (weight.starts_with(layer.name + "/") && (!of || layer.name.size() > of->name.size())) of = &layer;
     if (!of) continue;
     const std::string_view scope = scope_of_weight(weight);
-    const bool recurrent = is_recurrent(t.weights(), scope);
     const std::string_view inner =
         scope.size() > of->name.size() ? scope.substr(of->name.size() + 1) : std::string_view();
     const std::string file_scope(scope_of_weight(t.name_in_file(weight)));
-    const std::string last(leaf_of_weight(file_scope));
-    out.emplace(file_scope,
-                KerasPlace{of->path + inner_path(*of, inner, recurrent), recurrent ? last + "_cell" : last});
+    out.emplace(file_scope, KerasPlace{of->path + inner_path(*of, inner), std::string(leaf_of_weight(file_scope))});
   }
   return out;
 }

@@ -46,7 +46,7 @@ list(REMOVE_ITEM documents ${guides})
 include(share/cmake/install_documents.cmake)
 install_documents(tenon ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME} README.md ${documents})
 install(FILES LICENSE CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
-install(DIRECTORY share/doc/adr share/launch tests/integration/user_project USE_SOURCE_PERMISSIONS DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
+install(DIRECTORY share/doc/adr share/launch share/rules tests/integration/user_project USE_SOURCE_PERMISSIONS DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon)
 install(DIRECTORY apps/models apps/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
 install(FILES apps/CMakeLists.txt apps/README.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tenon/apps)
 

@@ -51,9 +51,9 @@ _tenon() {
     return
   elif ((COMP_CWORD == 2)); then
     case $command in
-      convert) words='idx images translation summaries answers text table' ;;
+      convert) words='idx images translation summaries answers text table weights' ;;
       train | evaluate | predict | export | preflight) words=$(_tenon_listed Models train) ;;
-      inspect) words='graph plan model records checkpoint ops' ;;
+      inspect) words='graph plan model records checkpoint weights ops' ;;
       bench) words='step fit decode op input exchange serve' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Holds Tenon's files and its server against TensorFlow's.  Usage: run.sh BUILD [VENV]
+# Holds Tenon's files and its server against TensorFlow's, and files of weights against Keras's and PyTorch's.  Usage: run.sh BUILD [VENV]
 # TENON_TENSORFLOW_PYTHON names a python that has TensorFlow; without it one is made in VENV
-# (build/interop-venv), which downloads some 300 MB the first time.
+# (build/interop-venv), which downloads some 600 MB the first time.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:?usage: run.sh BUILD [VENV]}
@@ -19,4 +19,5 @@ failed=0
 "$python" "$here/check_tensorflow.py" "$build/bin/bundle_tool" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
+TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_weights.py" "$build/bin/weights_tool" "$here/../rules" || failed=1
 exit $failed

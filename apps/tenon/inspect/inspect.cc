@@ -116,7 +116,9 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 const Command kInspect{
     .name = "inspect",
     .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | ops [NAME..]",
-    .summary = "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, the op set",
+    .summary =
+        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, the op "
+        "set",
     .declare = declare_inspect,
     .run = run_inspect,
     .details =

@@ -32,14 +32,15 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
                 "steps between lines of the log, which come every ten seconds too; unless given once a second at most",
                 0, 1e15);
   flags.boolean("quiet", false, "print the result alone");
-  flags.text(
-      "warm_start_from", "",
-      "begin with the values that this checkpoint has: a prefix, a directory, a file .safetensors, .weights.h5, .keras or "
-      ".h5; one in model_dir wins");
+  flags.text("warm_start_from", "",
+             "begin with the values that this checkpoint has: a prefix, a directory, a file .safetensors, .weights.h5, "
+             ".keras or "
+             ".h5; one in model_dir wins");
   flags.alias("warm_start", "warm_start_from");
   flags.alias("weights", "warm_start_from");
-  flags.text("rules", "",
-             "with --warm_start_from: a file of rules that give its tensors other names and axes, as those of PyTorch need");
+  flags.text(
+      "rules", "",
+      "with --warm_start_from: a file of rules that give its tensors other names and axes, as those of PyTorch need");
   flags.text("vars_to_warm_start", ".*",
              "with --warm_start_from: of weights whose names begin with a match of this "
              "regular expression");

@@ -43,6 +43,10 @@ bool is_beside(const std::vector<std::string>& parts) {
          });
 }
 
+bool is_recurrent(const std::string& layer_class) {
+  return layer_class == "lstm" || layer_class == "gru" || layer_class == "simple_rnn";
+}
+
 int64_t position_of(std::string_view text) {
   if (text.empty() || text.size() > 9 || (text[0] == '0' && text.size() > 1)) return -1;
   int64_t out = 0;
@@ -142,7 +146,7 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
   const auto* said = file_.names(cat(object, object.empty() ? "" : "/", "vars"), "name");
   const auto known = layers_.find(object);
   const std::string_view last = leaf_of_weight(scope);
-  const bool nameless = last == "layer" || last == "forward_layer" || last == "backward_layer";
+  const bool nameless = last == "layer" || last == "cell";  // of layers in others, which an older file does not name
   const std::vector<std::string> own =
       nameless ? std::vector<std::string>()
                : names_of_weights(class_at(parts, said && !said->empty() ? said->front() : ""), weights.size(),
@@ -163,7 +167,7 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
 
 // By what the objects on the way are called; files of before Keras 3.9 say it in config.json alone, or not at all.
 std::string KerasFile::scope_of(const std::vector<std::string>& parts) {
-  std::string scope, way;
+  std::string scope, way, outer;  // the class of the object around
   for (const std::string& part : parts) {
     append(way, way.empty() ? part : cat("/", part));
     std::string name = name_of_part(part);
@@ -173,6 +177,9 @@ std::string KerasFile::scope_of(const std::vector<std::string>& parts) {
       name = said->front();
     else if (!name.empty() && known != layers_.end() && !known->second.name.empty())
       name = known->second.name;
+    else if (part == "cell" && is_recurrent(outer))
+      name = outer + "_cell";
+    outer = class_at(parts_of(way), "");
     if (!name.empty()) append(scope, scope.empty() ? name : cat("/", name));
   }
   return scope;

@@ -23,7 +23,7 @@ constexpr LayerPart kParts[] = {{"query_dense", "query", "einsum_dense"},
                                 {"key_dense", "key", "einsum_dense"},
                                 {"value_dense", "value", "einsum_dense"},
                                 {"output_dense", "attention_output", "einsum_dense"},
-                                {"cell", "", "rnn_cell"}};
+                                {"cell", "cell", "rnn_cell"}};
 
 std::string_view without_number(std::string_view name) {
   const size_t line = name.rfind('_');
@@ -98,13 +98,14 @@ std::string name_of_part(const std::string& part) {
   if (std::count(std::begin(kContainers), std::end(kContainers), part)) return {};
   for (const LayerPart& p : kParts)
     if (part == p.part) return p.name;
-  return is_cell(part) ? std::string() : part;
+  return part;
 }
 
 std::string part_of_name(const std::string& name, std::string_view layer_class) {
   if (layer_class == "multi_head_attention" || layer_class == "group_query_attention")
     for (const LayerPart& p : kParts)
       if (name == p.name) return p.part;
+  if (is_cell(name)) return "cell";
   if (layer_class == "bidirectional") return name.starts_with("backward_") ? "backward_layer" : "forward_layer";
   if (layer_class == "time_distributed" || layer_class == "spectral_normalization") return "layer";
   return name;
@@ -127,15 +128,15 @@ std::string name_of_legacy(std::string_view layer, std::string_view weight) {
     else
       parts.insert(parts.begin(), std::string(layer));
   }
-  std::erase_if(parts, [](const std::string& part) { return is_cell(part); });
   return join(parts, "/");
 }
 
 std::string scope_without_names(std::string_view scope) {
   Texts parts = parts_of(scope);
   for (size_t i = 1; i < parts.size(); ++i) {
-    const std::string_view outer = without_number(parts[i - 1]);
-    if (outer == "bidirectional" || outer == "time_distributed") parts[i] = part_of_name(parts[i], outer);
+    const std::string outer(without_number(parts[i - 1]));
+    const bool in_way = outer == "forward_layer" || outer == "backward_layer";
+    if (outer == "bidirectional" || outer == "time_distributed" || in_way) parts[i] = part_of_name(parts[i], outer);
   }
   return join(parts, "/");
 }

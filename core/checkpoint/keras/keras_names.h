@@ -32,11 +32,11 @@ std::string part_of_name(const std::string& name, std::string_view layer_class);
 std::string_view scope_of_weight(std::string_view name);
 std::string_view leaf_of_weight(std::string_view name);
 
-// "lstm/lstm_cell/kernel:0" of a layer "lstm" in Keras's older files as "lstm/kernel".
+// "dense/kernel:0" of a layer "dense" in Keras's older files, or "model/dense/kernel", as "dense/kernel".
 std::string name_of_legacy(std::string_view layer, std::string_view weight);
 
-// A scope as files of before Keras 3.9 have it, which do not say what layers inside of others are called: "bidirectional/forward_layer" for
-// "bidirectional/forward_lstm".
+// A scope as files of before Keras 3.9 have it, which do not say what layers inside of others are called:
+// "bidirectional/forward_layer/cell" for "bidirectional/forward_lstm/lstm_cell".
 std::string scope_without_names(std::string_view scope);
 
 // In which order Keras has weights of a layer: what stands first has the smaller number.

@@ -11,11 +11,25 @@
 namespace tenon {
 namespace {
 
-KerasPlace place_of(const std::string& scope, bool is_recurrent, const KerasPlaces& places) {
+KerasPlace place_of(const std::string& scope, const KerasPlaces& places) {
   if (const auto found = places.find(scope); found != places.end()) return found->second;
   if (scope.empty()) return {};
-  const std::string last(leaf_of_weight(scope));
-  return {cat("layers/", scope, is_recurrent ? "/cell" : ""), is_recurrent ? cat(last, "_cell") : last};
+  std::string path = "layers";
+  for (const std::string& part : parts_of(scope)) append(path, cat("/", part_of_name(part, "")));
+  return {path, std::string(leaf_of_weight(scope))};
+}
+
+// What the objects on the way are called, by where Keras notes it.
+void note_names(const std::string& scope, const std::string& path, std::map<std::string, std::string>& names) {
+  const std::vector<std::string> parts = parts_of(scope);
+  std::vector<std::string> ways;
+  std::string way;
+  for (const std::string& part : parts_of(path)) {
+    append(way, way.empty() ? part : cat("/", part));
+    if (!name_of_part(part).empty()) ways.push_back(way);
+  }
+  if (ways.size() != parts.size()) return;  // a name with a slash
+  for (size_t i = 0; i < ways.size(); ++i) names.emplace(ways[i] + "/vars", parts[i]);
 }
 
 // A dataset and a group of one name, or two datasets of one, are an error of the names.
@@ -36,15 +50,13 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
     for (const TensorSource& t : tensors) {
       scopes[std::string(scope_of_weight(t.name))].push_back(&t);
     }
-    std::vector<Hdf5Names> groups;
+    std::map<std::string, std::string> names;  // by group
     std::vector<Hdf5Source> datasets;
     for (auto& [scope, weights] : scopes) {
-      const bool is_recurrent = std::any_of(weights.begin(), weights.end(), [](const TensorSource* t) {
-        return leaf_of_weight(t->name) == "recurrent_kernel";
-      });
-      const KerasPlace place = place_of(scope, is_recurrent, places);
+      const KerasPlace place = place_of(scope, places);
       const std::string group = cat(place.path, place.path.empty() ? "" : "/", "vars");
-      if (!place.name.empty()) groups.push_back({group, "name", {place.name}});
+      note_names(scope, place.path, names);
+      if (!place.name.empty()) names.emplace(group, place.name);
       std::stable_sort(weights.begin(), weights.end(), [](const TensorSource* a, const TensorSource* b) {
         return rank_of_weight(leaf_of_weight(a->name)) < rank_of_weight(leaf_of_weight(b->name));
       });
@@ -60,6 +72,8 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
       }
     }
     TENON_TRY(check_paths(path, datasets));
+    std::vector<Hdf5Names> groups;
+    for (const auto& [group, name] : names) groups.push_back({group, "name", {name}});
     return write_hdf5(path, std::move(groups), datasets);
   });
 }

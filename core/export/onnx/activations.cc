@@ -1,7 +1,7 @@
 // Activations, by ONNX's op where it has one, else by the formulas of core/op/network/activation.cc.
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 constexpr double kRootTwoOverPi = 0.79788456080286535588;
@@ -86,4 +86,4 @@ std::vector<Written> epilogue(NodeScribe& n, bool first, Ref z, DType dtype, int
   return n.narrow_as(first, y, dtype);
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -3,7 +3,7 @@
 #include "base/text.h"
 #include "op/rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 Field field_of(std::string name, AttributeProto::AttributeType type) {
@@ -149,4 +149,4 @@ Ref NodeWriter::scalar(DType dtype, double value) {
   return shared(cat(dtype_name(dtype), " ", value), tensor_proto(dtype, {}, element(dtype, value)));
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -12,7 +12,7 @@
 #include "onnx.pb.h"
 #include "tenon/types.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 
 // A tensor, as nodes name it; "": an operand that is absent.
 using Ref = std::string;
@@ -62,4 +62,4 @@ class NodeWriter {
   std::map<std::string, Ref> shared_;  // by their messages
 };
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -14,7 +14,7 @@
 #include "export/onnx/row_numbers.h"
 #include "tenon/ops.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 
 // A value as far as it is written. One that is a weight has its name, as it may be written turned.
 struct Written {
@@ -119,4 +119,4 @@ Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double a
 // z has already is -1.
 std::vector<Written> epilogue(NodeScribe& n, bool first, Ref z, DType dtype, int bias, int residual);
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -2,7 +2,7 @@
 
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 
 Ints identity(size_t rank) {
   Ints perm;
@@ -83,4 +83,4 @@ const NodeRule* find_rule(std::string_view op) {
   return nullptr;
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

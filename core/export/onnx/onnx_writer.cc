@@ -13,7 +13,7 @@
 #include "op/rules.h"
 
 namespace tenon {
-namespace onnx {
+namespace onnx::out {
 namespace {
 
 constexpr int64_t kIrVersion = 8, kOperatorSet = 18;
@@ -256,11 +256,11 @@ std::string to_bytes(const ModelProto& model) {
 }
 
 }  // namespace
-}  // namespace onnx
+}  // namespace onnx::out
 
 Result<std::string> onnx_model(const OnnxContents& contents) {
   try {
-    return onnx::to_bytes(onnx::ModelWriter(contents).run());
+    return onnx::out::to_bytes(onnx::out::ModelWriter(contents).run());
   } catch (const Error& e) {
     return e.status();
   }

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 
 void RowNumbers::take_input(const Ref& input, const PortableValue& value) {
   if (dim_ == PerRows{0, 1}) return;
@@ -56,4 +56,4 @@ Ref RowNumbers::list(const Dims& numbers) {
   return at->second = nodes_->add("Concat", parts, {number_field("axis", 0)});
 }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

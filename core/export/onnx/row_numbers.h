@@ -8,7 +8,7 @@
 #include "export/node_reader.h"
 #include "export/onnx/graph_proto.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 
 class RowNumbers {
  public:
@@ -33,4 +33,4 @@ class RowNumbers {
   std::map<std::string, Ref> lists_;
 };
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -4,7 +4,7 @@
 
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 std::vector<Written> constant_rule(NodeScribe& n) {
@@ -170,4 +170,4 @@ Elements elements_of(NodeScribe& n) {
 
 std::span<const NodeRule> elementwise_rules() { return kElementwiseRules; }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

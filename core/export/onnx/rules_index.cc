@@ -3,7 +3,7 @@
 
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 // Whether each index is one, and the indices with 0, or `other`, for those that are none.
@@ -96,4 +96,4 @@ constexpr NodeRule kIndexRules[] = {
 
 std::span<const NodeRule> index_rules() { return kIndexRules; }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -3,7 +3,7 @@
 
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 std::vector<Written> reshape_rule(NodeScribe& n) { return {{n.reshape(n.in(0), n.list("shape"))}}; }
@@ -118,4 +118,4 @@ constexpr NodeRule kMovementRules[] = {
 
 std::span<const NodeRule> movement_rules() { return kMovementRules; }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

@@ -5,7 +5,7 @@
 #include "export/onnx/node_rules.h"
 #include "tenon/op/window.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 Ints swapped(int rank) {
@@ -217,4 +217,4 @@ constexpr NodeRule kNetworkRules[] = {
 
 std::span<const NodeRule> network_rules() { return kNetworkRules; }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

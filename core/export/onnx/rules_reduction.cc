@@ -3,7 +3,7 @@
 
 #include "export/onnx/node_rules.h"
 
-namespace tenon::onnx {
+namespace tenon::onnx::out {
 namespace {
 
 // Whether all axes between the first and the last are folded: then it does not matter where the last one was.
@@ -58,4 +58,4 @@ constexpr NodeRule kReductionRules[] = {
 
 std::span<const NodeRule> reduction_rules() { return kReductionRules; }
 
-}  // namespace tenon::onnx
+}  // namespace tenon::onnx::out

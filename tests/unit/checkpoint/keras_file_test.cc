@@ -195,10 +195,11 @@ std::map<std::string, Type, std::less<>> torch() {
           {"n", {DType::kI64, {}}}};
 }
 
-TEST(WeightRules, FirstRuleThatMatchesTheWholeNameCounts) {
+TEST(WeightRules, RulesThatMatchTheWholeNameCountInOrder) {
   const WeightRules rules = WeightRules::parse(
                                 "# a comment\n\nconv1 -> never\nconv1\\.weight -> c/kernel OIHW->HWIO\n"
-                                "layer(\\d)\\.(\\d)\\.bn\\.(.*) -> b$1_$2/$3\n.*\\.bias -> other\n",
+                                "layer(\\d)\\.(\\d)\\.bn\\.(.*) -> block.$1.$2/$3\n"
+                                "block\\.(\\d)\\.(.*) -> b$1_$2\n.*\\.bias -> other\n",
                                 "r")
                                 .take();
   const auto taken = rules.taken(torch()).take();
