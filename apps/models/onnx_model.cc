@@ -143,7 +143,8 @@ BenchCase case_of(const std::string& path, const OnnxModel& model) {
       return classify(logits.rank() == 2 ? logits : flatten(logits), labels, mode, make_optimizer(params));
     }
     EstimatorSpec spec;
-    for (const auto& [name, output] : model(features).all()) spec.predictions[name] = output.tensor;
+    const Outputs outputs = model(features);
+    for (const auto& [name, output] : outputs.all()) spec.predictions.emplace_back(name, output.tensor);
     return spec;
   };
   return out;

@@ -15,8 +15,8 @@ namespace tenon::runner {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kFile = "model.onnx";
-constexpr size_t kPiece = 1 << 20;
+constexpr const char* kKeptFile = "model.onnx";
+constexpr size_t kCopiedPiece = 1 << 20;
 
 std::ifstream opened(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -27,7 +27,7 @@ std::ifstream opened(const std::string& path) {
 void copy(const std::string& from, const std::string& to) {
   std::ifstream in = opened(from);
   AtomicFile file = AtomicFile::create(to).take();
-  std::string piece(kPiece, '\0');
+  std::string piece(kCopiedPiece, '\0');
   while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0)
     check(file.write(std::string_view(piece).substr(0, static_cast<size_t>(in.gcount()))));
   if (in.bad()) throw Error(Status(Code::kUnavailable, "cannot read '" + from + "'"));
@@ -40,10 +40,10 @@ bool have_same_bytes(const std::string& a, const std::string& b) {
   const auto size = fs::file_size(a, error);
   if (error || size != fs::file_size(b, error) || error) return false;
   std::ifstream one = opened(a), other = opened(b);
-  std::array<std::string, 2> pieces{std::string(kPiece, '\0'), std::string(kPiece, '\0')};
+  std::array<std::string, 2> pieces{std::string(kCopiedPiece, '\0'), std::string(kCopiedPiece, '\0')};
   for (;;) {
-    one.read(pieces[0].data(), kPiece);
-    other.read(pieces[1].data(), kPiece);
+    one.read(pieces[0].data(), kCopiedPiece);
+    other.read(pieces[1].data(), kCopiedPiece);
     const auto count = static_cast<size_t>(one.gcount());
     if (one.gcount() != other.gcount() || std::memcmp(pieces[0].data(), pieces[1].data(), count) != 0) return false;
     if (count == 0) return true;
@@ -53,11 +53,11 @@ bool have_same_bytes(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string keep_model_file(const std::string& model_dir, const std::string& path) {
-  const std::string kept = model_dir + "/" + kFile;
+  const std::string kept = model_dir + "/" + kKeptFile;
   std::error_code error;
-  if (fs::exists(kept, error) && have_same_bytes(path, kept)) return kFile;
+  if (fs::exists(kept, error) && have_same_bytes(path, kept)) return kKeptFile;
   copy(path, kept);
-  if (import_onnx(kept).ok()) return kFile;
+  if (import_onnx(kept).ok()) return kKeptFile;
   fs::remove(kept, error);
   return fs::absolute(path).string();
 }

@@ -227,6 +227,7 @@ RunConfig ModelRun::run_config() const {
   c.shard_optimizer_state = flags_.get_or("shard_optimizer_state", false);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
+  c.begins_trained = info_->is_file;
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
                     .num_shards = static_cast<int>(flags_.get_or<int64_t>("num_shards", 0)),
