@@ -379,12 +379,16 @@ std::span<const ModelInfo> all_models() {
   static const auto* models = new std::vector<ModelInfo>(make_models());
   return *models;
 }
-const ModelInfo* find_model(std::string_view name) { return find_in(all_models(), catalogue(), name); }
+const ModelInfo* find_model(std::string_view name) {
+  return is_onnx_file(name) ? &onnx_model(std::string(name)) : find_in(all_models(), catalogue(), name);
+}
 
 std::span<const BenchCase> bench_cases() {
   static const auto* cases = new std::vector<BenchCase>(make_cases());
   return *cases;
 }
-const BenchCase* find_bench_case(std::string_view name) { return find_in(bench_cases(), catalogue_cases(), name); }
+const BenchCase* find_bench_case(std::string_view name) {
+  return is_onnx_file(name) ? &onnx_case(std::string(name)) : find_in(bench_cases(), catalogue_cases(), name);
+}
 
 }  // namespace tenon::models

@@ -45,12 +45,16 @@ struct ModelInfo {
   std::vector<ModelFlag> flags;
   Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
   const char* family = "";                          // of the catalogue
+  bool is_file = false;                             // its name is the path of an ONNX file, whose values its weights begin with
 };
 
 // Those that are trained on data, for `tenon train`: the project's own, and those of tenon/applications.h.
 std::span<const ModelInfo> all_models();
 std::span<const ModelInfo> catalogue();
-// Of either; nullptr when there is none. The catalogue's by Keras's name, too.
+// The model of an ONNX file, which stays open. Throws Error where it cannot be read, or is none that the runner has data for.
+bool is_onnx_file(std::string_view name);
+const ModelInfo& onnx_model(const std::string& path);
+// Of either, or a file's; nullptr when there is none. The catalogue's by Keras's name, too. Throws Error of a file.
 const ModelInfo* find_model(std::string_view name);
 
 // What a case feeds: random numbers of this shape an example.
@@ -75,7 +79,9 @@ struct BenchCase {
 std::span<const BenchCase> bench_cases();
 // A training step of each model of the catalogue, on 32 of its own images.
 std::span<const BenchCase> catalogue_cases();
-// Of either.
+// A step of a model that an ONNX file has, on 32 examples of its inputs. Throws Error where it cannot be read.
+const BenchCase& onnx_case(const std::string& path);
+// Of either, or a file's.
 const BenchCase* find_bench_case(std::string_view name);
 
 // Names of the optimizers that params["optimizer"] may ask for.

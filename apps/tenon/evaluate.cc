@@ -16,7 +16,7 @@ void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
 
 int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
-  if (flags.text("checkpoint").empty()) flags.required("model_dir");
+  if (flags.text("checkpoint").empty() && !model.info().is_file) flags.required("model_dir");
   const RunEvents events = model.events();
   const Dataset data = model.eval_data(events.on_info);
   Estimator estimator = model.estimator(model.run_config());
@@ -52,7 +52,7 @@ int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kEvaluate{
     .name = "evaluate",
-    .arguments = "MODEL --data_dir DIR --model_dir DIR [FLAGS]",
+    .arguments = "MODEL|FILE.onnx --data_dir DIR --model_dir DIR [FLAGS]",
     .summary = "Measures a checkpoint on the test records",
     .declare = declare_evaluate,
     .run = run_evaluate,

@@ -75,7 +75,7 @@ class Prediction {
   }
 
   int run() {
-    if (flags_.text("checkpoint").empty()) flags_.required("model_dir");
+    if (flags_.text("checkpoint").empty() && !model_.info().is_file) flags_.required("model_dir");
     if (!output_.empty()) set_stdout(Stdout::kLog);
     const Dataset data =
         images_.empty() ? model_.eval_data(events().on_info, true) : model_.file_data(images_, events().on_info);

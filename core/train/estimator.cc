@@ -65,7 +65,7 @@ Result<std::optional<TensorFile>> Estimator::Impl::newest(bool required) {
       if (warned.insert(warning).second) info(warning);
     return std::optional<TensorFile>(std::in_place, std::move(found->reader));
   }
-  if (required)
+  if (required && !config.begins_trained)
     return Status(Code::kUnavailable, config.model_dir.empty() ? "the model was not trained and has no model_dir"
                                                                : cat(config.model_dir, ": has no checkpoint"));
   return std::optional<TensorFile>();

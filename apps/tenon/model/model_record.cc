@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "json_file.h"
+#include "model/kept_file.h"
 #include "output.h"
 #include "tenon/atomic_file.h"
 #include "tenon/text_file.h"
@@ -81,7 +82,9 @@ ModelRecord parsed(const std::string& path, const nlohmann::json& json) {
   if (!json.is_object()) refuse(path, "the file", json, "an object");
   const nlohmann::json& model = member(path, json, "model");
   if (!model.is_string()) refuse(path, "model", model, "a text");
-  const models::ModelInfo* info = models::find_model(model.get<std::string>());
+  std::string name = model.get<std::string>();
+  if (models::is_onnx_file(name)) name = kept_model_file(std::filesystem::path(path).parent_path().string(), name);
+  const models::ModelInfo* info = models::find_model(name);
   if (!info) refuse(path, "no model " + shown(model));
   ModelRecord record{path, info->name, flags_of(path, member(path, json, "flags"), *info), {}, {}, {}};
   for (const auto& [name, value] : info->example(params_of(record, *info)).numbers)

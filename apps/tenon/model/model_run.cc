@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "data/info_file.h"
+#include "model/kept_file.h"
 #include "process.h"
 #include "tenon/devices.h"
 
@@ -70,7 +71,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
       record_(remembered(flags)),
       info_(model_of(flags, words, record_, contradiction)),
       json_(flags.boolean("json")) {
-  if (record_ && record_->model != info_->name) {
+  if (record_ && !is_same_model(record_->model, info_->name)) {
     if (contradiction_ == Contradiction::kRefuse)
       throw UsageError{record_->path + " says that the model is '" + record_->model + "', not '" + info_->name + "'"};
     record_.reset();
@@ -226,6 +227,7 @@ RunConfig ModelRun::run_config() const {
   c.shard_optimizer_state = flags_.get_or("shard_optimizer_state", false);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
+  c.begins_trained = info_->is_file;
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
                     .num_shards = static_cast<int>(flags_.get_or<int64_t>("num_shards", 0)),

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "model/kept_file.h"
 #include "model/model_run.h"
 #include "process.h"
 #include "tenon/processes.h"
@@ -150,7 +151,9 @@ class Remember : public TrainingHook {
   Remember(std::string model_dir, const ModelRun& model) : model_dir_(std::move(model_dir)), model_(model) {}
   void begin(int64_t) override {
     if (model_dir_.empty() || !is_first_process()) return;
-    write_model_record(model_dir_, model_.record());
+    ModelRecord record = model_.record();
+    if (model_.info().is_file) record.model = keep_model_file(model_dir_, record.model);
+    write_model_record(model_dir_, record);
     model_.data().remember(model_dir_);
   }
 
