@@ -1,4 +1,4 @@
-// tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, the op set.
+// tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, an ONNX file, the op set.
 #include "inspect/inspect.h"
 
 #include "model/model_run.h"
@@ -6,7 +6,7 @@
 namespace tenon::runner {
 namespace {
 
-const std::vector<std::string> kThings = {"graph", "plan", "model", "records", "checkpoint", "ops"};
+const std::vector<std::string> kThings = {"graph", "plan", "model", "records", "checkpoint", "onnx", "ops"};
 
 void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words[0];
@@ -102,6 +102,10 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
   if (what == "model") return inspect_model(flags, rest);
   if (what == "ops") return inspect_ops(flags, rest);
   if (what == "records") return inspect_records(flags, rest);
+  if (what == "onnx") {
+    expect_words(rest, 1, 1, "one FILE.onnx");
+    return inspect_onnx(flags, rest[0]);
+  }
   expect_words(rest, 1, 1, "a checkpoint: PREFIX or a model directory");
   return inspect_checkpoint(flags, rest[0]);
 }
@@ -110,8 +114,9 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kInspect{
     .name = "inspect",
-    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | ops [NAME..]",
-    .summary = "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, the op set",
+    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | onnx FILE | ops [NAME..]",
+    .summary =
+        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, an ONNX file, the op set",
     .declare = declare_inspect,
     .run = run_inspect,
     .details = [] { return "Each has flags of its own: `tenon inspect graph --help`.\n" + list_of_models(); },

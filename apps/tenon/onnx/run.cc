@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 void declare_run(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"seed"});
-  flags.text("data", "", "directory of input_0.pb, output_0.pb, .., or of several such, test_data_set_0, ..; none: the file's");
+  flags.text("data", "",
+             "directory of input_0.pb, output_0.pb, .., or of several such, test_data_set_0, ..; none: the file's");
   flags.text("tests", "", "directory of directories that have a model.onnx and such data: all of them, a line each");
   flags.number("rtol", 1e-3, "relative error that an output may have");
   flags.number("atol", 1e-7, "absolute error that it may have beside");
@@ -65,7 +66,8 @@ int run_tests(const Flags& flags) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(flags.text("tests"), error))
     if (fs::exists(entry.path() / "model.onnx")) directories.push_back(entry.path().string());
-  if (directories.empty()) throw UsageError{format("--tests: '%s' has no directory with a model.onnx", flags.text("tests").c_str())};
+  if (directories.empty())
+    throw UsageError{format("--tests: '%s' has no directory with a model.onnx", flags.text("tests").c_str())};
   std::sort(directories.begin(), directories.end());
   Counts counts;
   for (const std::string& directory : directories) {
@@ -74,10 +76,16 @@ int run_tests(const Flags& flags) {
   }
   const auto tried = static_cast<int64_t>(directories.size());
   if (flags.boolean("json"))
-    print_line(Json("result").add("tried", tried).add("passed", counts.passed).add("failed", counts.failed).add("unsupported", counts.unsupported).str());
+    print_line(Json("result")
+                   .add("tried", tried)
+                   .add("passed", counts.passed)
+                   .add("failed", counts.failed)
+                   .add("unsupported", counts.unsupported)
+                   .str());
   else
-    print_line(format("%ld tests: %ld passed, %ld failed, %ld unsupported", static_cast<long>(tried), static_cast<long>(counts.passed),
-                      static_cast<long>(counts.failed), static_cast<long>(counts.unsupported)));
+    print_line(format("%ld tests: %ld passed, %ld failed, %ld unsupported", static_cast<long>(tried),
+                      static_cast<long>(counts.passed), static_cast<long>(counts.failed),
+                      static_cast<long>(counts.unsupported)));
   return counts.failed == 0 ? 0 : 1;
 }
 
@@ -98,7 +106,8 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     if (!found.message.empty()) line.add("message", found.message);
     print_line(line.str());
   } else {
-    print_line(format("%s, max error %s", found.passed ? "passed" : "failed", number_text(found.max_error).c_str()) + (found.message.empty() ? "" : ": " + found.message));
+    print_line(format("%s, max error %s", found.passed ? "passed" : "failed", number_text(found.max_error).c_str()) +
+               (found.message.empty() ? "" : ": " + found.message));
   }
   return found.passed ? 0 : 1;
 }

@@ -184,9 +184,8 @@ Status named(const Status& status, const std::string& path) {
 }  // namespace
 
 Result<OnnxFile> parse_file(std::string bytes, const std::string& path) {
-  Result<OnnxFile> out = within_memory("read", path, [&] {
-    return parsed(std::move(bytes), path, path.empty() ? std::string() : directory_of(path));
-  });
+  Result<OnnxFile> out = within_memory(
+      "read", path, [&] { return parsed(std::move(bytes), path, path.empty() ? std::string() : directory_of(path)); });
   return out.ok() ? std::move(out) : named(out.status(), path);
 }
 

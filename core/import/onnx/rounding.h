@@ -7,7 +7,8 @@
 namespace tenon::onnx {
 
 // x, f32, at the nearest number of the type, of two the even one. Beyond its largest: that, where `saturate`, else infinity or NaN.
-Tensor rounded_to(Tensor x, Element element, bool saturate);
+// Powers of two (kF8E8M0) are rounded as `powers` says: "up", "down", "nearest".
+Tensor rounded_to(Tensor x, Element element, bool saturate, const std::string& powers = "nearest");
 
 // The least and the largest number of an integer type.
 struct Limits {

@@ -1,0 +1,77 @@
+// tenon import: a model of an ONNX file as what TensorFlow, TF Serving and `tenon serve` open.
+#include <charconv>
+
+#include "command.h"
+#include "process.h"
+#include "tenon/export.h"
+#include "tenon/exported_model.h"
+#include "tenon/onnx.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare_import(Flags& flags, const std::vector<std::string>&) {
+  flags.text("output", "", "directory of versions: the model becomes OUTPUT/VERSION");
+  flags.texts("dim", "NAME=SIZE: the size of a dimension that the file leaves open; may be given several times");
+  flags.text("format", "saved_model",
+             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops",
+             {"saved_model", "tenon"});
+  flags.boolean("frozen", false, "weights are constants of TensorFlow's graph; for TensorFlow alone, up to 2 GB");
+  flags.integer("version", 0, "number of the version, larger than those there; 0: the seconds since 1970", 0,
+                int64_t{1} << 53);
+  flags.integer("keep", 0, "newest versions that stay in OUTPUT; 0: all", 0, 1 << 30);
+}
+
+OnnxOptions dims_of(const Flags& flags) {
+  OnnxOptions out;
+  for (const std::string& given : flags.list("dim")) {
+    const size_t equals = given.rfind('=');
+    int64_t size = 0;
+    const char* end = given.data() + given.size();
+    const bool number = equals != given.npos && std::from_chars(given.data() + equals + 1, end, size).ptr == end;
+    if (!number || size < 1) throw UsageError{format("--dim: '%s', expected NAME=SIZE", given.c_str())};
+    out.dims[given.substr(0, equals)] = size;
+  }
+  return out;
+}
+
+int run_import(const Flags& flags, const std::vector<std::string>& words) {
+  expect_words(words, 1, 1, "one FILE.onnx");
+  const std::string output = flags.required("output");
+  ExportOptions options;
+  options.version = flags.integer("version");
+  options.tensorflow = flags.text("format") == "saved_model";
+  options.frozen = flags.boolean("frozen");
+  options.keep = static_cast<int>(flags.integer("keep"));
+  if (options.frozen && !options.tensorflow) throw UsageError{"--frozen and --format tenon exclude each other"};
+  const OnnxModel model = import_onnx(words[0], dims_of(flags)).take();
+  const Strategy strategy(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed"))});
+  const std::vector<FeatureSpec> features = model.features();
+  {  // makes the variables, with the file's values
+    Arrays example;
+    for (const FeatureSpec& feature : features)
+      example.emplace(feature.name, Array(feature.batch_type(strategy.num_replicas_in_sync())));
+    Function first = strategy.function(model, {.name = "model"});
+    (void)first(example);
+  }
+  const std::string path = export_function(strategy, model, features, output, options).take();
+  int64_t parameters = 0;
+  for (const OnnxVariable& v : model.variables()) parameters += v.type.shape.elements();
+  if (flags.boolean("json"))
+    print_line(Json("result").add("model", words[0]).add("output", path).add("parameters", parameters).str());
+  else
+    print_line(format("%s, %s parameters, in %s", words[0].c_str(), with_commas(parameters).c_str(), path.c_str()));
+  return 0;
+}
+
+}  // namespace
+
+const Command kImport{
+    .name = "import",
+    .arguments = "FILE.onnx --output DIR [FLAGS]",
+    .summary = "Writes an ONNX model for what serves it: TensorFlow, TF Serving, tenon serve",
+    .declare = declare_import,
+    .run = run_import,
+};
+
+}  // namespace tenon::runner
