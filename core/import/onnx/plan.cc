@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "import/onnx/file_order.h"
+#include "import/onnx/file/order.h"
 #include "import/onnx/rules.h"
 
 namespace tenon::onnx {

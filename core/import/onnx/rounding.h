@@ -2,7 +2,7 @@
 #pragma once
 
 #include "import/onnx/call.h"
-#include "import/onnx/small_float.h"
+#include "import/onnx/file/small_float.h"
 
 namespace tenon::onnx {
 

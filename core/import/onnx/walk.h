@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "import/onnx/file.h"
+#include "import/onnx/file/file.h"
 #include "import/onnx/known.h"
 #include "tenon/features.h"
 #include "tenon/onnx.h"

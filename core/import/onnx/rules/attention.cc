@@ -129,7 +129,8 @@ void attention_rule(Call& c) {
   const Operands x = operands_of(c);
   const double scale = c.real("scale", 1 / std::sqrt(static_cast<double>(x.q.dim(3))));
   const bool causal = c.flag("is_causal");
-  const bool simple = !c.wants(3) && c.real("softcap", 0) == 0 && x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 &&
+  // The op is as precise as the device likes.
+  const bool simple = c.walk.precision() == MathPrecision::kDefault && !c.wants(3) && c.real("softcap", 0) == 0 && x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 &&
                       !c.has(3) && !c.has(6) && c.integer("left_window_size", -1) < 0 &&
                       c.integer("right_window_size", -1) < 0;
   if (!simple) return step_by_step(c, x, scale, bias_of(c, x, causal));

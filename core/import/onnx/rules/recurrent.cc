@@ -179,7 +179,7 @@ void set_acts(Call& c, const Setting& s, int64_t which, Direction& d) {
   const std::vector<std::string> names = c.texts("activations");
   const std::vector<double> alphas = c.reals("activation_alpha"), betas = c.reals("activation_beta");
   const size_t each = s.cell.defaults.size();
-  d.usual = true;
+  d.usual = c.walk.precision() == MathPrecision::kDefault;  // the ops are as precise as the device likes
   for (size_t i = 0; i < each; ++i) {
     const size_t at = static_cast<size_t>(which) * each + i;
     const std::string name = at < names.size() ? names[at] : s.cell.defaults[i];

@@ -1,4 +1,4 @@
-#include "import/onnx/file_tensor.h"
+#include "import/onnx/file/tensor_data.h"
 
 #include <fcntl.h>
 

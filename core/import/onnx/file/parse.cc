@@ -4,10 +4,10 @@
 #include "base/file/file.h"
 #include "base/text.h"
 #include "checkpoint/within_memory.h"
-#include "import/onnx/file.h"
-#include "import/onnx/file_order.h"
-#include "import/onnx/file_scan.h"
-#include "import/onnx/file_tensor.h"
+#include "import/onnx/file/file.h"
+#include "import/onnx/file/order.h"
+#include "import/onnx/file/scan.h"
+#include "import/onnx/file/tensor_data.h"
 #include "onnx.pb.h"
 
 namespace tenon::onnx {

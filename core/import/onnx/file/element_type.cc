@@ -3,8 +3,8 @@
 
 #include "base/half.h"
 #include "base/text.h"
-#include "import/onnx/file.h"
-#include "import/onnx/small_float.h"
+#include "import/onnx/file/file.h"
+#include "import/onnx/file/small_float.h"
 
 namespace tenon::onnx {
 namespace {

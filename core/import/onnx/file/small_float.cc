@@ -1,4 +1,4 @@
-#include "import/onnx/small_float.h"
+#include "import/onnx/file/small_float.h"
 
 #include <algorithm>
 #include <cmath>
