@@ -16,8 +16,18 @@ void declare_run(Flags& flags, const std::vector<std::string>&) {
   flags.text("data", "",
              "directory of input_0.pb, output_0.pb, .., or of several such, test_data_set_0, ..; none: the file's");
   flags.text("tests", "", "directory of directories that have a model.onnx and such data: all of them, a line each");
+  flags.text("precision", "highest", "of products and convolutions", {"default", "high", "highest"});
   flags.number("rtol", 1e-3, "relative error that an output may have");
   flags.number("atol", 1e-7, "absolute error that it may have beside");
+}
+
+MathPrecision precision_of(const Flags& flags) {
+  const std::string& name = flags.text("precision");
+  return name == "default" ? MathPrecision::kDefault : name == "high" ? MathPrecision::kHigh : MathPrecision::kHighest;
+}
+
+OnnxModel opened(const std::string& path, const Flags& flags) {
+  return import_onnx(path, {.precision = precision_of(flags)}).take();
 }
 
 Tolerance tolerance_of(const Flags& flags) { return {flags.number("rtol"), flags.number("atol")}; }
@@ -42,7 +52,7 @@ void run_test(const std::string& directory, const Flags& flags, Counts& counts) 
   std::string status = "passed", message;
   double error = 0;
   try {
-    const OnnxModel model = import_onnx(directory + "/model.onnx").take();
+    const OnnxModel model = opened(directory + "/model.onnx", flags);
     const Comparison found = run_all(model, directory, flags);
     error = found.max_error;
     if (!found.passed) status = "failed", message = found.message;
@@ -96,7 +106,7 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     return run_tests(flags);
   }
   expect_words(words, 1, 1, "one FILE.onnx");
-  const OnnxModel model = import_onnx(words[0]).take();
+  const OnnxModel model = opened(words[0], flags);
   std::string data = flags.text("data");
   if (data.empty()) data = fs::path(words[0]).parent_path().string();
   const Comparison found = run_all(model, data.empty() ? "." : data, flags);

@@ -111,7 +111,6 @@ Comparison run_case(const OnnxModel& model, const TestData& data, const std::str
     throw Error(Status(Code::kInvalid, format("'%s' has %zu outputs, expected %zu", data.directory.c_str(),
                                               data.outputs.size(), model.outputs().size())));
   OnnxOptions options = model.options();
-  options.precision = MathPrecision::kHighest;
   Arrays inputs;
   for (size_t i = 0; i < data.inputs.size(); ++i) {
     const Array& value = data.inputs[i].value;

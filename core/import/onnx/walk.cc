@@ -12,6 +12,8 @@
 namespace tenon::onnx {
 namespace {
 
+constexpr int64_t kMostBuilt = int64_t{1} << 22;
+
 // [N,C,S..] to [N,S..,C], and back.
 Ints to_last(int rank) {
   Ints perm = {0};
@@ -270,6 +272,7 @@ void Walk::replace_head(Tensor x) {
 }
 
 void Walk::run_node(const NodeData& node) {
+  if (++built_ > kMostBuilt) fail("its loops have more than ", kMostBuilt, " nodes");
   try {
     const auto function = plan_.file.functions.find(node.domain + ":" + node.op);
     const auto opset = opsets_.back()->find(node.domain);

@@ -124,6 +124,7 @@ class Walk {
   std::unordered_map<ValueId, Array> weight_values_;
   std::vector<std::pair<const NodeData*, const FunctionData*>> calls_;  // of functions: their attributes
   std::string wanted_;
+  int64_t built_ = 0;  // nodes of the file, those of bodies each time
 };
 
 }  // namespace tenon::onnx

@@ -130,9 +130,9 @@ void attention_rule(Call& c) {
   const double scale = c.real("scale", 1 / std::sqrt(static_cast<double>(x.q.dim(3))));
   const bool causal = c.flag("is_causal");
   // The op is as precise as the device likes.
-  const bool simple = c.walk.precision() == MathPrecision::kDefault && !c.wants(3) && c.real("softcap", 0) == 0 && x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 &&
-                      !c.has(3) && !c.has(6) && c.integer("left_window_size", -1) < 0 &&
-                      c.integer("right_window_size", -1) < 0;
+  const bool simple = c.walk.precision() == MathPrecision::kDefault && !c.wants(3) && c.real("softcap", 0) == 0 &&
+                      x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 && !c.has(3) && !c.has(6) &&
+                      c.integer("left_window_size", -1) < 0 && c.integer("right_window_size", -1) < 0;
   if (!simple) return step_by_step(c, x, scale, bias_of(c, x, causal));
   const bool ends = causal && x.k.dim(2) - x.q.dim(2) == x.past;
   Tensor bias = causal && !ends ? bias_of(c, x, true) : Tensor();

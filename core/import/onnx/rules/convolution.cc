@@ -50,7 +50,7 @@ void conv_rule(Call& c) {
 }
 
 // Integers, by f32 where their sums are exact in it, else by f64.
-Tensor integer_conv(Call& c, Tensor x, Tensor w, const ConvOptions& options) {
+Tensor integer_conv(Tensor x, Tensor w, const ConvOptions& options) {
   int64_t sum = 1;
   for (int a = 0; a < w.rank() - 1; ++a) sum *= w.dim(a);
   const DType real = sum <= 256 ? DType::kF32 : DType::kF64;
@@ -68,7 +68,7 @@ void conv_integer(Call& c) {
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), spatial_of(w.shape(), 2));
   c.give_last(
-      integer_conv(c, Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)),
+      integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)),
       Element::kI32);
 }
 
@@ -77,7 +77,7 @@ void q_linear_conv(Call& c) {
   const Tensor x = less_zero(c, c.in(0), 2, 1), w = less_zero(c, c.in(3), 5, 0);
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), spatial_of(w.shape(), 2));
-  Tensor y = integer_conv(c, Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window));
+  Tensor y = integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window));
   if (c.has(8)) y = y + c.in(8);
   const auto scale = [&](size_t i) { return spread(c, cast(c.in(i), DType::kF32), y.shape(), -1, 0); };
   const Tensor by = broadcasted(div, broadcasted(mul, scale(1), scale(4)), scale(6));
@@ -174,6 +174,9 @@ void col2im(Call& c) {
   const size_t n = image.size();
   const Window window = window_of(c, image, block);
   int64_t places = 1, windows = 1;
+  double places_in_all = 1;
+  for (size_t a = 0; a < n; ++a) places_in_all *= static_cast<double>(block[a]) * static_cast<double>(window.out[a]);
+  expect_table(places_in_all);
   for (size_t a = 0; a < n; ++a) places *= block[a], windows *= window.out[a];
   if (x.rank() != 3 || x.dim(1) % places != 0 || x.dim(2) != windows)
     fail("blocks ", x.type().str(), " of ", places, " places and ", windows, " windows");

@@ -154,7 +154,7 @@ Tensor pad_by_places(Call& c, Tensor x, const std::string& mode, const Ints& low
   for (int a = 0; a < x.rank(); ++a) {
     const int64_t size = x.dim(a), before = low[static_cast<size_t>(a)], after = high[static_cast<size_t>(a)];
     if (before == 0 && after == 0) continue;
-    if (size == 0) fail("padding of no elements");
+    expect_table(static_cast<double>(size) + static_cast<double>(before) + static_cast<double>(after));
     Ints places;
     for (int64_t i = -before; i < size + after; ++i) places.push_back(mirrored(mode, i, size));
     x = gather(x, c.ints_constant(places, Shape({static_cast<int64_t>(places.size())})), a);

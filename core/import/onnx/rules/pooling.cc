@@ -120,6 +120,11 @@ Tensor counts(Call& c, const Window& window, const Ints& size, bool with_pads, D
   const size_t n = size.size();
   std::vector<std::vector<double>> along(n);
   Ints dims(n + 2, 1);
+  double numbers = 1;
+  for (size_t a = 0; a < n; ++a)
+    numbers *= static_cast<double>(window.out[a]),
+        expect_table(static_cast<double>(window.out[a]) * static_cast<double>(window.size[a]));
+  expect_table(numbers);
   for (size_t a = 0; a < n; ++a) {
     const int64_t from = with_pads ? 0 : window.low[a], to = window.low[a] + size[a] + (with_pads ? window.high[a] : 0);
     for (int64_t o = 0; o < window.out[a]; ++o) {

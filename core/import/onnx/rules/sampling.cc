@@ -127,12 +127,19 @@ void affine_grid(Call& c) {
   const Ints size = c.known_ints(1);
   const bool corners = c.flag("align_corners");
   const auto n = static_cast<int>(size.size()) - 2;
+  if (n < 1 || n > 3) fail("a grid of ", n, " axes");
   if (theta.rank() != 3 || theta.dim(1) != n || theta.dim(2) != n + 1)
     fail("theta ", theta.type().str(), " of ", n, " axes");
   Ints dims(size.begin() + 2, size.end());
   dims.push_back(n + 1);
   std::vector<float> base;
   int64_t count = 1;
+  double numbers = n + 1;
+  for (int a = 0; a < n; ++a) {
+    if (dims[static_cast<size_t>(a)] < 1) fail("a grid of ", dims[static_cast<size_t>(a)], " rows");
+    numbers *= static_cast<double>(dims[static_cast<size_t>(a)]);
+  }
+  expect_table(numbers);
   for (int a = 0; a < n; ++a) count *= dims[static_cast<size_t>(a)];
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i;
@@ -164,6 +171,8 @@ void roi_align(Call& c) {
              mean = c.text("mode", "avg") == "avg";
   const double scale = c.real("spatial_scale", 1);
   const int64_t count = rois.dim(0);
+  if (h < 1 || w < 1 || ratio > 4096 || h > 1 << 20 || w > 1 << 20)
+    fail("regions of ", h, " by ", w, " bins and ", ratio, " samples");
   if (ratio < 1) c.refuse("a sampling_ratio that follows from the regions");
   const auto corner = [&](int64_t i) { return reshape(part(rois, 1, i, i + 1), {count}) * scale - (half ? 0.5 : 0.0); };
   const Tensor x1 = corner(0), y1 = corner(1);

@@ -108,6 +108,7 @@ void stft(Call& c) {
   if (x.rank() != 3 || step < 1 || length < 1 || length > x.dim(1))
     fail("frames of ", length, ", each ", step, " on, of ", x.type().str());
   const int64_t frames = (x.dim(1) - length) / step + 1;
+  expect_table(static_cast<double>(frames) * static_cast<double>(length));
   Ints places;
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < length; ++i) places.push_back(f * step + i);
@@ -154,6 +155,9 @@ void mel_weights(Call& c) {
     places.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * f / static_cast<double>(rate))));
   }
   const int64_t rows = length / 2 + 1;
+  expect_table(static_cast<double>(rows) * static_cast<double>(bins));
+  if (!(high >= low) || low < 0 || rate < 1 || !(high < 1e12))
+    fail("frequencies ", low, " to ", high, " at a rate of ", rate);
   std::vector<double> out(static_cast<size_t>(rows * bins), 0);
   for (int64_t b = 0; b < bins; ++b) {
     const int64_t first = places[static_cast<size_t>(b)], middle = places[static_cast<size_t>(b) + 1],
