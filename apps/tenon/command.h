@@ -26,7 +26,7 @@ struct Command {
 };
 
 extern const Command kDevices, kData, kConvert, kTrain, kEvaluate, kPredict, kExport, kTranslate, kSummarize, kGenerate,
-    kAnswer, kScore, kInspect, kPreflight, kPlot, kBench, kServe, kRun;
+    kAnswer, kScore, kInspect, kPreflight, kPlot, kBench, kServe, kRun, kImport;
 
 // --device, --threads, --seed, --json, --verbose, --help
 void add_common_flags(Flags& flags);

@@ -1,4 +1,5 @@
 // tenon export: a trained model as what TensorFlow, TF Serving and `tenon serve` open.
+#include "export_flags.h"
 #include "model/model_run.h"
 #include "process.h"
 #include "saved_signatures.h"
@@ -11,37 +12,20 @@ namespace {
 void declare_export(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_trained_flags(flags);
-  flags.text("output", "", "directory of versions: the model becomes OUTPUT/VERSION");
+  add_export_flags(flags);
   flags.text("signature", "image_bytes",
              "what \"serving_default\" takes, of a model of images: files, or the numbers that it was trained on; the "
              "other is a signature by its own name",
              {"image_bytes", "tensor"});
-  flags.text("format", "saved_model",
-             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops; onnx: for ONNX "
-             "Runtime, OUTPUT/VERSION/model.onnx, or OUTPUT itself where it ends with .onnx",
-             {"saved_model", "tenon", "onnx"});
-  flags.boolean("frozen", false, "weights are constants of TensorFlow's graph; for TensorFlow alone, up to 2 GB");
-  flags.integer("version", 0, "number of the version, larger than those there; 0: the seconds since 1970", 0,
-                int64_t{1} << 53);
-  flags.integer("keep", 0, "newest versions that stay in OUTPUT; 0: all", 0, 1 << 30);
   add_device_flags(flags);
 }
 
 ExportOptions options_of(const Flags& flags, const ModelRun& model) {
-  ExportOptions out = model.export_options();
-  out.version = flags.integer("version");
+  ExportOptions out = export_options(flags, model.export_options());
   out.checkpoint = flags.text("checkpoint");
   out.tensor_default = flags.text("signature") == "tensor";
-  const std::string format_name = flags.text("format");
-  out.format = format_name == "onnx"    ? ExportFormat::kOnnx
-               : format_name == "tenon" ? ExportFormat::kTenon
-                                        : ExportFormat::kSavedModel;
-  out.frozen = flags.boolean("frozen");
-  out.keep = static_cast<int>(flags.integer("keep"));
   if (flags.given("signature") && !out.images)
     throw UsageError{format("--signature: the model %s takes no images", model.info().name)};
-  if (out.frozen && out.format != ExportFormat::kSavedModel)
-    throw UsageError{"--frozen and --format " + format_name + " exclude each other"};
   if (out.format == ExportFormat::kOnnx && flags.given("signature"))
     throw UsageError{"--signature and --format onnx exclude each other: it takes tensors"};
   return out;

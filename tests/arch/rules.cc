@@ -48,7 +48,7 @@ const std::vector<Rule>& rules() {
       {"core/export",
        {"public", "core/base", "core/graph", "core/op", "core/compile", "core/data", "core/checkpoint", "core/step",
         "sdk/op"}},
-      {"core/import", {"public", "core/base", "core/graph", "core/checkpoint"}},
+      {"core/import", {"public", "core/base", "core/graph", "core/op", "core/checkpoint", "core/step"}},
       {"core/train",
        {"public", "core/base", "core/graph", "core/op", "core/backend", "core/compile", "core/checkpoint",
         "core/callback", "core/exchange", "core/step", "core/export", "core/layer", "core/optimizer", "sdk/op"}},

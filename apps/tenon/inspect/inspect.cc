@@ -1,4 +1,4 @@
-// tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, a file of weights, the op set.
+// tenon inspect: what is in a graph, a plan, a model, records, a checkpoint, a file of weights, an ONNX file, the op set.
 #include "inspect/inspect.h"
 
 #include "model/model_run.h"
@@ -6,7 +6,7 @@
 namespace tenon::runner {
 namespace {
 
-const std::vector<std::string> kThings = {"graph", "plan", "model", "records", "checkpoint", "weights", "ops"};
+const std::vector<std::string> kThings = {"graph", "plan", "model", "records", "checkpoint", "weights", "onnx", "ops"};
 
 void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
   const std::string what = words.empty() ? "" : words[0];
@@ -107,6 +107,10 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
     expect_words(rest, 1, 1, "a file of weights: .safetensors, .weights.h5, .keras, .h5, a checkpoint's PREFIX");
     return inspect_weights(flags, rest[0]);
   }
+  if (what == "onnx") {
+    expect_words(rest, 1, 1, "one FILE.onnx");
+    return inspect_onnx(flags, rest[0]);
+  }
   expect_words(rest, 1, 1, "a checkpoint: PREFIX or a model directory");
   return inspect_checkpoint(flags, rest[0]);
 }
@@ -115,10 +119,10 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kInspect{
     .name = "inspect",
-    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | ops [NAME..]",
+    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | onnx FILE | ops [NAME..]",
     .summary =
-        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, the op "
-        "set",
+        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, an ONNX file, "
+        "the op set",
     .declare = declare_inspect,
     .run = run_inspect,
     .details =

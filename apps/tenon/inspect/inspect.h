@@ -9,6 +9,7 @@ namespace tenon::runner {
 int inspect_records(const Flags& flags, const std::vector<std::string>& files);
 int inspect_checkpoint(const Flags& flags, const std::string& path);
 int inspect_weights(const Flags& flags, const std::string& path);
+int inspect_onnx(const Flags& flags, const std::string& path);
 int inspect_ops(const Flags& flags, const std::vector<std::string>& names);
 
 // What a plan is of, and how it is shown.

@@ -13,10 +13,21 @@ namespace fs = std::filesystem;
 
 void declare_run(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"seed"});
-  flags.text("data", "", "directory of input_0.pb, output_0.pb, .., or of several such, test_data_set_0, ..; none: the file's");
+  flags.text("data", "",
+             "directory of input_0.pb, output_0.pb, .., or of several such, test_data_set_0, ..; none: the file's");
   flags.text("tests", "", "directory of directories that have a model.onnx and such data: all of them, a line each");
+  flags.text("precision", "highest", "of products and convolutions", {"default", "high", "highest"});
   flags.number("rtol", 1e-3, "relative error that an output may have");
   flags.number("atol", 1e-7, "absolute error that it may have beside");
+}
+
+MathPrecision precision_of(const Flags& flags) {
+  const std::string& name = flags.text("precision");
+  return name == "default" ? MathPrecision::kDefault : name == "high" ? MathPrecision::kHigh : MathPrecision::kHighest;
+}
+
+OnnxModel opened(const std::string& path, const Flags& flags) {
+  return import_onnx(path, {.precision = precision_of(flags)}).take();
 }
 
 Tolerance tolerance_of(const Flags& flags) { return {flags.number("rtol"), flags.number("atol")}; }
@@ -41,7 +52,7 @@ void run_test(const std::string& directory, const Flags& flags, Counts& counts) 
   std::string status = "passed", message;
   double error = 0;
   try {
-    const OnnxModel model = import_onnx(directory + "/model.onnx").take();
+    const OnnxModel model = opened(directory + "/model.onnx", flags);
     const Comparison found = run_all(model, directory, flags);
     error = found.max_error;
     if (!found.passed) status = "failed", message = found.message;
@@ -65,7 +76,8 @@ int run_tests(const Flags& flags) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(flags.text("tests"), error))
     if (fs::exists(entry.path() / "model.onnx")) directories.push_back(entry.path().string());
-  if (directories.empty()) throw UsageError{format("--tests: '%s' has no directory with a model.onnx", flags.text("tests").c_str())};
+  if (directories.empty())
+    throw UsageError{format("--tests: '%s' has no directory with a model.onnx", flags.text("tests").c_str())};
   std::sort(directories.begin(), directories.end());
   Counts counts;
   for (const std::string& directory : directories) {
@@ -74,10 +86,16 @@ int run_tests(const Flags& flags) {
   }
   const auto tried = static_cast<int64_t>(directories.size());
   if (flags.boolean("json"))
-    print_line(Json("result").add("tried", tried).add("passed", counts.passed).add("failed", counts.failed).add("unsupported", counts.unsupported).str());
+    print_line(Json("result")
+                   .add("tried", tried)
+                   .add("passed", counts.passed)
+                   .add("failed", counts.failed)
+                   .add("unsupported", counts.unsupported)
+                   .str());
   else
-    print_line(format("%ld tests: %ld passed, %ld failed, %ld unsupported", static_cast<long>(tried), static_cast<long>(counts.passed),
-                      static_cast<long>(counts.failed), static_cast<long>(counts.unsupported)));
+    print_line(format("%ld tests: %ld passed, %ld failed, %ld unsupported", static_cast<long>(tried),
+                      static_cast<long>(counts.passed), static_cast<long>(counts.failed),
+                      static_cast<long>(counts.unsupported)));
   return counts.failed == 0 ? 0 : 1;
 }
 
@@ -88,7 +106,7 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     return run_tests(flags);
   }
   expect_words(words, 1, 1, "one FILE.onnx");
-  const OnnxModel model = import_onnx(words[0]).take();
+  const OnnxModel model = opened(words[0], flags);
   std::string data = flags.text("data");
   if (data.empty()) data = fs::path(words[0]).parent_path().string();
   const Comparison found = run_all(model, data.empty() ? "." : data, flags);
@@ -98,7 +116,8 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     if (!found.message.empty()) line.add("message", found.message);
     print_line(line.str());
   } else {
-    print_line(format("%s, max error %s", found.passed ? "passed" : "failed", number_text(found.max_error).c_str()) + (found.message.empty() ? "" : ": " + found.message));
+    print_line(format("%s, max error %s", found.passed ? "passed" : "failed", number_text(found.max_error).c_str()) +
+               (found.message.empty() ? "" : ": " + found.message));
   }
   return found.passed ? 0 : 1;
 }

@@ -64,9 +64,12 @@ Results results(OnnxModel model, Arrays inputs, const std::string& device) {
   }
 }
 
-void compare(const std::string& name, const Array& found, const Array& expected, const Tolerance& tolerance, Comparison& to) {
+void compare(const std::string& name, const Array& found, const Array& expected, const Tolerance& tolerance,
+             Comparison& to) {
   if (!(found.shape() == expected.shape())) {
-    if (to.passed) to.message = format("output '%s' is %s, expected %s", name.c_str(), found.type().str().c_str(), expected.type().str().c_str());
+    if (to.passed)
+      to.message = format("output '%s' is %s, expected %s", name.c_str(), found.type().str().c_str(),
+                          expected.type().str().c_str());
     to.passed = false;
     return;
   }
@@ -93,18 +96,21 @@ std::vector<TestData> test_data(const std::string& directory) {
   std::vector<TestData> out;
   for (const std::string& place : places) {
     out.push_back({place, tensors(place, "input"), tensors(place, "output")});
-    if (out.back().outputs.empty()) throw Error(Status(Code::kInvalid, format("'%s' has no output_0.pb", place.c_str())));
+    if (out.back().outputs.empty())
+      throw Error(Status(Code::kInvalid, format("'%s' has no output_0.pb", place.c_str())));
   }
   return out;
 }
 
-Comparison run_case(const OnnxModel& model, const TestData& data, const std::string& device, const Tolerance& tolerance) {
+Comparison run_case(const OnnxModel& model, const TestData& data, const std::string& device,
+                    const Tolerance& tolerance) {
   if (data.inputs.size() > model.inputs().size())
-    throw Error(Status(Code::kInvalid, format("'%s' has %zu inputs, expected %zu", data.directory.c_str(), data.inputs.size(), model.inputs().size())));
+    throw Error(Status(Code::kInvalid, format("'%s' has %zu inputs, expected %zu", data.directory.c_str(),
+                                              data.inputs.size(), model.inputs().size())));
   if (data.outputs.size() > model.outputs().size())
-    throw Error(Status(Code::kInvalid, format("'%s' has %zu outputs, expected %zu", data.directory.c_str(), data.outputs.size(), model.outputs().size())));
+    throw Error(Status(Code::kInvalid, format("'%s' has %zu outputs, expected %zu", data.directory.c_str(),
+                                              data.outputs.size(), model.outputs().size())));
   OnnxOptions options = model.options();
-  options.precision = MathPrecision::kHighest;
   Arrays inputs;
   for (size_t i = 0; i < data.inputs.size(); ++i) {
     const Array& value = data.inputs[i].value;

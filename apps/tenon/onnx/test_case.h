@@ -28,6 +28,7 @@ struct Comparison {
 
 // Runs the model on the device and compares. Inputs whose numbers have to be known when the function is traced are given then.
 // Throws Error where it cannot be run.
-Comparison run_case(const OnnxModel& model, const TestData& data, const std::string& device, const Tolerance& tolerance);
+Comparison run_case(const OnnxModel& model, const TestData& data, const std::string& device,
+                    const Tolerance& tolerance);
 
 }  // namespace tenon::runner

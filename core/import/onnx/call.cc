@@ -160,6 +160,11 @@ Tensor cut(Tensor x, Element element) {
   }
 }
 
+void expect_table(double numbers) {
+  constexpr double kMost = 1 << 26;
+  if (!(numbers <= kMost)) fail("a table of ", numbers, " numbers, expected up to ", kMost);
+}
+
 Aligned align(const Call& c, const std::vector<size_t>& operands) {
   std::vector<Value> values;
   int rank = 0;

@@ -89,6 +89,9 @@ Tensor cut(Tensor x, Element element);
 // The stored form at another element.
 Tensor converted(Tensor x, Element from, Element to);
 
+// Throws where a table of so many numbers, which the file asks for, is more than any model's.
+void expect_table(double numbers);
+
 // Operands that NumPy's rule makes one shape, all in one order of axes.
 struct Aligned {
   Tensors x;

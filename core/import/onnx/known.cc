@@ -5,7 +5,7 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 20;
+constexpr int64_t kMostElements = int64_t{1} << 20, kMostInAll = int64_t{1} << 26;
 
 }  // namespace
 
@@ -51,6 +51,8 @@ bool Known::compute(ValueId value) {
   }
   Array out;
   if (!compute_on_host(node, it.type, operands, &out)) return false;
+  elements_ += out.elements();
+  if (elements_ > kMostInAll) return false;
   values_.emplace(value, std::move(out));
   return true;
 }

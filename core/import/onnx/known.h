@@ -33,6 +33,7 @@ class Known {
   const Graph& graph_;
   OfInput of_input_;
   std::unordered_map<ValueId, Array> values_;
+  int64_t elements_ = 0;  // that are held
   std::string input_, op_;
 };
 

@@ -223,7 +223,10 @@ class Host {
       } else {
         const double low = result_.dtype == DType::kI32 ? INT32_MIN : result_.dtype == DType::kU8 ? 0 : -0x1p63;
         const double high = result_.dtype == DType::kI32 ? INT32_MAX : result_.dtype == DType::kU8 ? 255 : 0x1p63;
-        y.i.push_back(std::isnan(v) ? 0 : v <= low ? static_cast<int64_t>(low) : v >= high ? (high > 0x1p62 ? INT64_MAX : static_cast<int64_t>(high)) : static_cast<int64_t>(v));
+        y.i.push_back(std::isnan(v) ? 0
+                      : v <= low    ? static_cast<int64_t>(low)
+                      : v >= high   ? (high > 0x1p62 ? INT64_MAX : static_cast<int64_t>(high))
+                                    : static_cast<int64_t>(v));
       }
     }
     for (const int64_t v : x.i) {
@@ -274,7 +277,8 @@ class Host {
     const std::vector<int64_t> strides = strides_of(shape);
     each_index(result_.shape, [&](const std::vector<int64_t>& at) {
       int64_t from = 0;
-      for (int a = 0; a < shape.rank(); ++a) from += place(at, static_cast<size_t>(a)) * strides[static_cast<size_t>(a)];
+      for (int a = 0; a < shape.rank(); ++a)
+        from += place(at, static_cast<size_t>(a)) * strides[static_cast<size_t>(a)];
       push(y, 0, from);
     });
   }
@@ -291,16 +295,21 @@ class Host {
     }
     if (op == "broadcast") {
       const std::vector<int64_t>& dims = list("dims");
-      return take(y, [&](const auto& at, size_t a) { return x[static_cast<int>(a)] == 1 ? 0 : at[static_cast<size_t>(dims[a])]; }), true;
+      return take(y, [&](const auto& at,
+                         size_t a) { return x[static_cast<int>(a)] == 1 ? 0 : at[static_cast<size_t>(dims[a])]; }),
+             true;
     }
     if (op == "slice")
-      return take(y, [&](const auto& at, size_t a) { return at_or("start", a, 0) + at[a] * at_or("stride", a, 1); }), true;
+      return take(y, [&](const auto& at, size_t a) { return at_or("start", a, 0) + at[a] * at_or("stride", a, 1); }),
+             true;
     if (op == "reverse") {
       const std::vector<int64_t>& axes = list("axes");
-      return take(y, [&](const auto& at, size_t a) {
-               const bool back = std::find(axes.begin(), axes.end(), static_cast<int64_t>(a)) != axes.end();
-               return back ? x[static_cast<int>(a)] - 1 - at[a] : at[a];
-             }), true;
+      return take(y,
+                  [&](const auto& at, size_t a) {
+                    const bool back = std::find(axes.begin(), axes.end(), static_cast<int64_t>(a)) != axes.end();
+                    return back ? x[static_cast<int>(a)] - 1 - at[a] : at[a];
+                  }),
+             true;
     }
     if (op == "gather" && number("batch") == 0) return gathered(y), true;
     if (op == "concat") return joined(y), true;
@@ -330,8 +339,7 @@ class Host {
       while (along >= operands_[part]->dim(axis)) along -= operands_[part++]->dim(axis);
       const std::vector<int64_t> strides = strides_of(operands_[part]->shape());
       int64_t from = 0;
-      for (size_t a = 0; a < strides.size(); ++a)
-        from += strides[a] * (static_cast<int>(a) == axis ? along : at[a]);
+      for (size_t a = 0; a < strides.size(); ++a) from += strides[a] * (static_cast<int>(a) == axis ? along : at[a]);
       push(y, part, from);
     });
   }
@@ -362,14 +370,18 @@ class Host {
     const auto n = static_cast<size_t>(result_.shape.elements());
     const auto fold = [&](const auto& from, auto& to, auto lowest, auto highest) {
       using T = std::decay_t<decltype(lowest)>;
-      const T first = kind == ReduceKind::kSum ? T{0} : kind == ReduceKind::kProd ? T{1} : kind == ReduceKind::kMax ? lowest : highest;
+      const T first = kind == ReduceKind::kSum    ? T{0}
+                      : kind == ReduceKind::kProd ? T{1}
+                      : kind == ReduceKind::kMax  ? lowest
+                                                  : highest;
       to.assign(n, first);
       size_t i = 0;
       each_index(x, [&](const std::vector<int64_t>& at) {
         int64_t where = 0;
         size_t kept = 0;
         for (size_t a = 0; a < at.size(); ++a)
-          if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(a)) == axes.end()) where += at[a] * strides[kept++];
+          if (std::find(axes.begin(), axes.end(), static_cast<int64_t>(a)) == axes.end())
+            where += at[a] * strides[kept++];
         T& sum = to[static_cast<size_t>(where)];
         const T v = from[i++];
         if (kind == ReduceKind::kSum) sum = plus(sum, v);

@@ -2,7 +2,7 @@
 
 #include "base/caught.h"
 #include "import/onnx/call.h"
-#include "import/onnx/file.h"
+#include "import/onnx/file/file.h"
 #include "import/onnx/plan.h"
 
 namespace tenon {
@@ -17,9 +17,7 @@ struct OnnxModel::Impl {
 namespace {
 
 // What users see: u8 as it is.
-DType seen_as(onnx::Element element) {
-  return element == onnx::Element::kU8 ? DType::kU8 : onnx::stored_as(element);
-}
+DType seen_as(onnx::Element element) { return element == onnx::Element::kU8 ? DType::kU8 : onnx::stored_as(element); }
 
 OnnxValue seen(const onnx::ValueData& value, const OnnxOptions& options) {
   OnnxValue out{value.name, seen_as(value.element), {}, {}, value.has_shape};
@@ -124,9 +122,7 @@ Tensor OnnxModel::logits(const Features& features) const {
   return given_as(walk.find(head->output));
 }
 
-Result<OnnxModel> OnnxModel::with(OnnxOptions options) const {
-  return model_of(impl_->plan->file, std::move(options));
-}
+Result<OnnxModel> OnnxModel::with(OnnxOptions options) const { return model_of(impl_->plan->file, std::move(options)); }
 
 Result<OnnxModel> import_onnx(const std::string& path, OnnxOptions options) {
   return caught([&]() -> Result<OnnxModel> {

@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "import/onnx/file_order.h"
+#include "import/onnx/file/order.h"
 #include "import/onnx/rules.h"
 
 namespace tenon::onnx {
@@ -139,7 +139,8 @@ Status plan_weights(Plan& plan) {
   for (size_t i = 0; i < plan.file.graph.nodes.size(); ++i)
     if (plan.needed[i]) note_uses(plan.file.graph.nodes[i], uses);
   for (const ValueData& output : plan.file.graph.outputs)
-    if (const auto found = uses.find(output.name); found != uses.end()) found->second.other = found->second.weight = true;
+    if (const auto found = uses.find(output.name); found != uses.end())
+      found->second.other = found->second.weight = true;
   for (const TensorData& data : plan.file.graph.initializers) {
     const Uses& use = uses[data.name];
     if (use.weight || use.number || use.other)

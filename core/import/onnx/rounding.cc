@@ -32,31 +32,36 @@ Tensor converted(Tensor x, Element from, Element to) {
   return cut(y, to);
 }
 
-Tensor rounded_to(Tensor x, Element element, bool saturate) {
+Tensor rounded_to(Tensor x, Element element, bool saturate, const std::string& powers) {
   Graph& graph = *x.graph();
-  const bool unsigned_powers = element == Element::kF8E8M0;
+  const bool has_powers = element == Element::kF8E8M0;
   std::vector<float> steps, middles;
   for (const float v : small_float_steps(element))
     if (v >= 0) steps.push_back(v);
   for (size_t i = 0; i + 1 < steps.size(); ++i) {
-    const float middle = steps[i] + (steps[i + 1] - steps[i]) / 2;
-    const bool stays = i % 2 == 0 && !unsigned_powers;  // the even one is below
+    const float middle = has_powers && powers == "up"     ? steps[i]
+                         : has_powers && powers == "down" ? steps[i + 1]
+                                                          : steps[i] + (steps[i + 1] - steps[i]) / 2;
+    const bool stays = has_powers ? powers == "up" : i % 2 == 0;  // the even one is below
     middles.push_back(stays ? middle : std::nextafter(middle, 0.0f));
   }
   std::vector<int64_t> dims = x.shape().vec();
   dims.push_back(static_cast<int64_t>(middles.size()));
   const Shape shape(dims);
   const Tensor size = abs(x);
-  const Tensor above = compare(broadcast(size, shape, iota_list(x.rank())), broadcast_to(floats(graph, middles), shape), CompareKind::kGt);
+  const Tensor above = compare(broadcast(size, shape, iota_list(x.rank())), broadcast_to(floats(graph, middles), shape),
+                               CompareKind::kGt);
   const Tensor index = reduce_sum(cast(above, DType::kI32), {x.rank()});
   Tensor y = gather(floats(graph, steps), index, 0);
   const float largest = steps.back(), step = largest - steps[steps.size() - 2];
   if (!saturate && element != Element::kF4E2M1) {
     const bool infinite = element == Element::kF8E5M2;
-    const Tensor beyond = compare(size, scalar_like(size, infinite ? std::nextafter(largest + step / 2, 0.0f) : largest + step / 2), CompareKind::kGt);
+    const Tensor beyond =
+        compare(size, scalar_like(size, infinite ? std::nextafter(largest + step / 2, 0.0f) : largest + step / 2),
+                CompareKind::kGt);
     y = select(beyond, scalar_like(y, infinite ? INFINITY : NAN), y);
   }
-  y = select(compare(x, x, CompareKind::kNe), scalar_like(y, element == Element::kF4E2M1 ? largest : NAN), y);
+  y = select(compare(x, x, CompareKind::kNe), scalar_like(y, element == Element::kF4E2M1 ? 0 : NAN), y);
   return select(compare(x, scalar_like(x, 0), CompareKind::kLt), neg(y), y);
 }
 

@@ -37,7 +37,8 @@ int64_t depth_of(const Trees& t) {
 
 template <class T>
 Tensor table(Call& c, const std::vector<T>& values, DType dtype) {
-  return constant(c.graph(), {dtype, Shape({static_cast<int64_t>(values.size())})}, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
+  return constant(c.graph(), {dtype, Shape({static_cast<int64_t>(values.size())})},
+                  {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 
 Tensor goes_true(Call& c, const Trees& t, Tensor value, Tensor limit, Tensor at) {
@@ -58,13 +59,15 @@ Tensor goes_true(Call& c, const Trees& t, Tensor value, Tensor limit, Tensor at)
     }
     std::vector<int32_t> has;
     for (const std::string& one : t.mode) has.push_back(one == mode);
-    const Tensor here = compare(gather(table(c, has, DType::kI32), at, 0), full(c.graph(), DType::kI32, {}, 0), CompareKind::kNe);
+    const Tensor here =
+        compare(gather(table(c, has, DType::kI32), at, 0), full(c.graph(), DType::kI32, {}, 0), CompareKind::kNe);
     out = out ? select(here, is, out) : is;
   }
   if (std::any_of(t.missing_goes.begin(), t.missing_goes.end(), [](double v) { return v != 0; })) {
     std::vector<int32_t> goes(t.missing_goes.begin(), t.missing_goes.end());
     const Tensor missing = compare(value, value, CompareKind::kNe);
-    out = maximum(out, minimum(missing, compare(gather(table(c, goes, DType::kI32), at, 0), full(c.graph(), DType::kI32, {}, 0), CompareKind::kNe)));
+    out = maximum(out, minimum(missing, compare(gather(table(c, goes, DType::kI32), at, 0),
+                                                full(c.graph(), DType::kI32, {}, 0), CompareKind::kNe)));
   }
   return out;
 }
@@ -73,19 +76,21 @@ Tensor goes_true(Call& c, const Trees& t, Tensor value, Tensor limit, Tensor at)
 
 Trees trees_of(Call& c, const std::string& stem) {
   Trees t;
-  const Ints tree = c.ints("nodes_treeids"), id = c.ints("nodes_nodeids"), yes = c.ints("nodes_truenodeids"), no = c.ints("nodes_falsenodeids");
+  const Ints tree = c.ints("nodes_treeids"), id = c.ints("nodes_nodeids"), yes = c.ints("nodes_truenodeids"),
+             no = c.ints("nodes_falsenodeids");
   t.feature = c.ints("nodes_featureids");
   t.mode = c.texts("nodes_modes");
   t.threshold = reals_or(c, "nodes_values");
   const Ints missing = c.ints("nodes_missing_value_tracks_true");
   t.missing_goes.assign(missing.begin(), missing.end());
   const size_t n = tree.size();
-  if (n == 0 || id.size() != n || yes.size() != n || no.size() != n || t.feature.size() != n || t.mode.size() != n || t.threshold.size() != n ||
-      (!t.missing_goes.empty() && t.missing_goes.size() != n))
+  if (n == 0 || id.size() != n || yes.size() != n || no.size() != n || t.feature.size() != n || t.mode.size() != n ||
+      t.threshold.size() != n || (!t.missing_goes.empty() && t.missing_goes.size() != n))
     fail("the lists of nodes differ in length: ", n, " trees, ", id.size(), " nodes, ", t.feature.size(), " features");
   std::map<Key, int64_t> place;
   for (size_t i = 0; i < n; ++i)
-    if (!place.emplace(Key{tree[i], id[i]}, static_cast<int64_t>(i)).second) fail("node ", id[i], " of tree ", tree[i], " is there twice");
+    if (!place.emplace(Key{tree[i], id[i]}, static_cast<int64_t>(i)).second)
+      fail("node ", id[i], " of tree ", tree[i], " is there twice");
   std::vector<bool> is_child(n, false);
   for (size_t i = 0; i < n; ++i) {
     const bool leaf = t.mode[i] == "LEAF";
@@ -104,7 +109,8 @@ Trees trees_of(Call& c, const std::string& stem) {
   t.depth = depth_of(t);
   const Ints of_tree = c.ints(stem + "_treeids"), node = c.ints(stem + "_nodeids"), column = c.ints(stem + "_ids");
   const std::vector<double> weight = reals_or(c, stem + "_weights");
-  if (node.size() != of_tree.size() || column.size() != node.size() || weight.size() != node.size()) fail("the lists of weights differ in length");
+  if (node.size() != of_tree.size() || column.size() != node.size() || weight.size() != node.size())
+    fail("the lists of weights differ in length");
   t.are_probabilities = true;
   for (size_t i = 0; i < node.size(); ++i) {
     const auto found = place.find({of_tree[i], node[i]});
@@ -118,9 +124,11 @@ Trees trees_of(Call& c, const std::string& stem) {
 
 Tensor tree_scores(Call& c, const Trees& t, Tensor x, int64_t columns) {
   if (columns < 1 || columns > int64_t{1} << 20) fail(columns, " columns of scores");
-  const int64_t rows = x.dim(0), count = static_cast<int64_t>(t.roots.size()), nodes = static_cast<int64_t>(t.feature.size());
+  const int64_t rows = x.dim(0), count = static_cast<int64_t>(t.roots.size()),
+                nodes = static_cast<int64_t>(t.feature.size());
   if (nodes * columns > int64_t{1} << 28) c.refuse("a table of ", nodes, " nodes and ", columns, " columns");
-  const Tensor features = c.ints_constant(t.feature, Shape({nodes})), above = c.ints_constant(t.above, Shape({nodes})), below = c.ints_constant(t.below, Shape({nodes}));
+  const Tensor features = c.ints_constant(t.feature, Shape({nodes})), above = c.ints_constant(t.above, Shape({nodes})),
+               below = c.ints_constant(t.below, Shape({nodes}));
   const Tensor limits = table(c, std::vector<float>(t.threshold.begin(), t.threshold.end()), DType::kF32);
   Tensor at = broadcast(c.ints_constant(t.roots, Shape({count})), Shape({rows, count}), {1});
   for (int64_t level = 0; level < t.depth; ++level) {

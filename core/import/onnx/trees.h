@@ -6,11 +6,11 @@
 namespace tenon::onnx {
 
 struct Trees {
-  Ints roots;                       // of each tree
-  Ints feature, above, below;       // of each node; a leaf is its own child
+  Ints roots;                  // of each tree
+  Ints feature, above, below;  // of each node; a leaf is its own child
   std::vector<double> threshold;
-  std::vector<std::string> mode;    // of each node; one for all but leaves
-  std::vector<double> missing_goes; // 1: NaN takes the true branch
+  std::vector<std::string> mode;     // of each node; one for all but leaves
+  std::vector<double> missing_goes;  // 1: NaN takes the true branch
   int64_t depth = 0;
   struct Leaf {
     int64_t node, column;

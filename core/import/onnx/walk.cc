@@ -12,6 +12,8 @@
 namespace tenon::onnx {
 namespace {
 
+constexpr int64_t kMostBuilt = int64_t{1} << 22;
+
 // [N,C,S..] to [N,S..,C], and back.
 Ints to_last(int rank) {
   Ints perm = {0};
@@ -161,7 +163,8 @@ Value Walk::feature(const ValueData& input, Tensor given) const {
   }
   if (!fits) {
     std::string dims;
-    for (const DimData& dim : input.dims) dims += (dims.empty() ? "" : ",") + (dim.size < 0 ? dim.name.empty() ? "?" : dim.name : cat(dim.size));
+    for (const DimData& dim : input.dims)
+      dims += (dims.empty() ? "" : ",") + (dim.size < 0 ? dim.name.empty() ? "?" : dim.name : cat(dim.size));
     fail("input '", input.name, "' is ", given.type().str(), ", expected ", dtype_name(stored), "[", dims, "]");
   }
   return Value(element, cast(given, stored));
@@ -175,7 +178,8 @@ void Walk::make_weights() {
 }
 
 Value Walk::weight(const Weight& weight) {
-  const std::string name = plan_.options.scope.empty() ? weight.data->name : plan_.options.scope + "/" + weight.data->name;
+  const std::string name =
+      plan_.options.scope.empty() ? weight.data->name : plan_.options.scope + "/" + weight.data->name;
   const std::string whole = scope_.empty() ? name : scope_ + "/" + name;
   const Variable* there = graph_.of_object ? nullptr : graph_.find_variable(whole);
   Tensor x;
@@ -212,7 +216,8 @@ const Array* Walk::find_known(Tensor x) { return known_.find(x.id()); }
 
 const Array& Walk::known(Tensor x) {
   if (const Array* found = find_known(x)) return *found;
-  if (known_.input().empty()) fail("needs a number that is known before the step runs, and it comes from ", known_.op());
+  if (known_.input().empty())
+    fail("needs a number that is known before the step runs, and it comes from ", known_.op());
   wanted_ = known_.input();
   fail("needs numbers of the input '", wanted_, "' before the step runs; OnnxOptions.values gives them");
 }
@@ -267,6 +272,7 @@ void Walk::replace_head(Tensor x) {
 }
 
 void Walk::run_node(const NodeData& node) {
+  if (++built_ > kMostBuilt) fail("its loops have more than ", kMostBuilt, " nodes");
   try {
     const auto function = plan_.file.functions.find(node.domain + ":" + node.op);
     const auto opset = opsets_.back()->find(node.domain);

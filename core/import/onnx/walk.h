@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "import/onnx/file.h"
+#include "import/onnx/file/file.h"
 #include "import/onnx/known.h"
 #include "tenon/features.h"
 #include "tenon/onnx.h"
@@ -55,9 +55,9 @@ class Value {
   Element element() const { return state_->element; }
   int rank() const { return shape_of_any().rank(); }
   bool is_empty() const { return state_->none.has_value(); }
-  Shape shape() const;             // in the file's order
-  Tensor file() const;             // in the file's order of axes
-  Tensor last() const;             // with the channels last
+  Shape shape() const;                                           // in the file's order
+  Tensor file() const;                                           // in the file's order of axes
+  Tensor last() const;                                           // with the channels last
   bool is_last() const { return !state_->file && !is_empty(); }  // only that there is so far
   // A kernel that lies in the store as convolutions take it.
   Tensor kernel;
@@ -116,14 +116,15 @@ class Walk {
   const Plan& plan_;
   Graph& graph_;
   Known known_;
-  std::string scope_;         // of the graph when the walk began
+  std::string scope_;  // of the graph when the walk began
   std::vector<Scope> scopes_;
-  size_t first_scope_ = 0;    // of those that names are looked for in: a function sees its own
+  size_t first_scope_ = 0;  // of those that names are looked for in: a function sees its own
   std::vector<const Opsets*> opsets_;
   std::unordered_map<ValueId, const Weight*> weight_of_;
   std::unordered_map<ValueId, Array> weight_values_;
   std::vector<std::pair<const NodeData*, const FunctionData*>> calls_;  // of functions: their attributes
   std::string wanted_;
+  int64_t built_ = 0;  // nodes of the file, those of bodies each time
 };
 
 }  // namespace tenon::onnx

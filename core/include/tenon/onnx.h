@@ -65,7 +65,7 @@ class OnnxModel {
   const std::string& path() const;
   int64_t ir_version() const;
   const std::string& producer() const;
-  const std::map<std::string, int64_t>& opsets() const;  // by domain; "": ONNX's own
+  const std::map<std::string, int64_t>& opsets() const;      // by domain; "": ONNX's own
   std::vector<std::pair<std::string, int64_t>> ops() const;  // how often each is there, in the order of names
 
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values

@@ -13,9 +13,7 @@ Tensor in_heads(Tensor x, int64_t heads) {
   if (heads < 1 || x.dim(2) % heads != 0) fail("the heads of ", x.type().str(), " are ", heads);
   return transpose(reshape(x, {x.dim(0), x.dim(1), heads, x.dim(2) / heads}), {0, 2, 1, 3});
 }
-Tensor from_heads(Tensor x) {
-  return reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
-}
+Tensor from_heads(Tensor x) { return reshape(transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)}); }
 
 // 0 where it is seen, -inf where not.
 Tensor additive(Tensor seen, DType dtype) {
@@ -89,7 +87,9 @@ Tensor bias_of(Call& c, const Operands& x, bool causal) {
   if (c.has(6)) {
     const Shape shape({x.q.dim(0), 1, 1, keys});
     const Tensor key = iota(c.graph(), DType::kI64, shape, 3);
-    bias = plus(bias, additive(compare(key, broadcast(cast(reshape(c.in(6), {x.q.dim(0)}), DType::kI64), shape, {0}), CompareKind::kLt), dtype));
+    bias = plus(bias, additive(compare(key, broadcast(cast(reshape(c.in(6), {x.q.dim(0)}), DType::kI64), shape, {0}),
+                                       CompareKind::kLt),
+                               dtype));
   }
   return bias;
 }
@@ -129,14 +129,17 @@ void attention_rule(Call& c) {
   const Operands x = operands_of(c);
   const double scale = c.real("scale", 1 / std::sqrt(static_cast<double>(x.q.dim(3))));
   const bool causal = c.flag("is_causal");
-  const bool simple = !c.wants(3) && c.real("softcap", 0) == 0 && x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 && !c.has(3) && !c.has(6) &&
+  // The op is as precise as the device likes.
+  const bool simple = c.walk.precision() == MathPrecision::kDefault && !c.wants(3) && c.real("softcap", 0) == 0 &&
+                      x.q.dim(1) % std::max<int64_t>(1, x.k.dim(1)) == 0 && !c.has(3) && !c.has(6) &&
                       c.integer("left_window_size", -1) < 0 && c.integer("right_window_size", -1) < 0;
   if (!simple) return step_by_step(c, x, scale, bias_of(c, x, causal));
   const bool ends = causal && x.k.dim(2) - x.q.dim(2) == x.past;
   Tensor bias = causal && !ends ? bias_of(c, x, true) : Tensor();
   if (bias) return step_by_step(c, x, scale, bias);
   const auto steps_first = [](Tensor t) { return transpose(t, {0, 2, 1, 3}); };
-  const Tensor y = attention(steps_first(x.q), steps_first(x.k), steps_first(x.v), {}, {}, {}, {.scale = scale, .causal = ends}).y;
+  const Tensor y =
+      attention(steps_first(x.q), steps_first(x.k), steps_first(x.v), {}, {}, {}, {.scale = scale, .causal = ends}).y;
   c.give(x.flat ? reshape(y, {y.dim(0), y.dim(1), y.dim(2) * y.dim(3)}) : steps_first(y));
   c.give(x.k);
   c.give(x.v);
@@ -149,7 +152,8 @@ void rotary_embedding(Call& c) {
   // [B,T,N,D]
   const int64_t heads = c.integer("num_heads", 0);
   if (flat && (heads < 1 || given.dim(2) % heads != 0)) fail("the heads of ", given.type().str(), " are ", heads);
-  const Tensor x = flat ? reshape(given, {given.dim(0), given.dim(1), heads, given.dim(2) / heads}) : transpose(given, {0, 2, 1, 3});
+  const Tensor x =
+      flat ? reshape(given, {given.dim(0), given.dim(1), heads, given.dim(2) / heads}) : transpose(given, {0, 2, 1, 3});
   int64_t turned = c.integer("rotary_embedding_dim", 0);
   if (turned == 0) turned = x.dim(3);
   const int64_t half = turned / 2;
@@ -160,9 +164,11 @@ void rotary_embedding(Call& c) {
   };
   const Tensor cosine = angles(1), sine = angles(2);
   const bool pairs = c.flag("interleaved");
-  const Tensor a = pairs ? part(x, 3, 0, turned - 1, 2) : part(x, 3, 0, half), b = pairs ? part(x, 3, 1, turned, 2) : part(x, 3, half, turned);
+  const Tensor a = pairs ? part(x, 3, 0, turned - 1, 2) : part(x, 3, 0, half),
+               b = pairs ? part(x, 3, 1, turned, 2) : part(x, 3, half, turned);
   const Tensor real = cosine * a - sine * b, imaginary = sine * a + cosine * b;
-  Tensor y = pairs ? reshape(concat({expand_dims(real, 4), expand_dims(imaginary, 4)}, 4), {x.dim(0), x.dim(1), x.dim(2), turned})
+  Tensor y = pairs ? reshape(concat({expand_dims(real, 4), expand_dims(imaginary, 4)}, 4),
+                             {x.dim(0), x.dim(1), x.dim(2), turned})
                    : concat({real, imaginary}, 3);
   if (turned < x.dim(3)) y = concat({y, part(x, 3, turned, x.dim(3))}, 3);
   c.give(flat ? reshape(y, given.shape()) : transpose(y, {0, 2, 1, 3}));
@@ -182,7 +188,8 @@ void linear_attention(Call& c) {
   double scale = c.real("scale", 0);
   if (scale == 0) scale = 1 / std::sqrt(static_cast<double>(size));
   Tensor state = c.has(3) ? wide(3) : full(c.graph(), DType::kF32, Shape({batch, states, size, width}), 0);
-  const Tensor decay = gated ? in_heads(wide(4), states) : Tensor(), beta = delta ? in_heads(wide(5), wide(5).dim(2)) : Tensor();
+  const Tensor decay = gated ? in_heads(wide(4), states) : Tensor(),
+               beta = delta ? in_heads(wide(5), wide(5).dim(2)) : Tensor();
   const auto at = [&](Tensor x, int64_t t) { return part(x, 2, t, t + 1); };  // [B,M,1,..]
   const auto column = [](Tensor x) { return transpose(x, {0, 1, 3, 2}); };
   Tensors ys;
@@ -206,7 +213,8 @@ void causal_conv(Call& c) {
     return c.has(3) ? c.in(3) : full(c.graph(), x.dtype(), Shape({x.dim(0), channels, size - 1}), 0);
   };
   const Tensor whole = size == 1 ? x : concat({before(), x}, 2);
-  Tensor y = conv(transpose(whole, {0, 2, 1}), transpose(w, {2, 1, 0}), {.groups = channels, .precision = c.walk.precision()});
+  Tensor y =
+      conv(transpose(whole, {0, 2, 1}), transpose(w, {2, 1, 0}), {.groups = channels, .precision = c.walk.precision()});
   if (c.has(2)) y = y + c.in(2);
   if (c.text("activation", "none") != "none") y = activation(y, Activation::kSilu);
   c.give(transpose(y, {0, 2, 1}));

@@ -76,7 +76,7 @@ void folded(Call& c) {
 
 template <bool Largest>
 void extreme(Call& c) {
-  if (c.element() != Element::kU64) return folded<Largest ? maximum : minimum>(c);
+  if (c.element() != Element::kU64) return folded < Largest ? maximum : minimum > (c);
   std::vector<size_t> which;
   for (size_t i = 0; i < c.inputs(); ++i) which.push_back(i);
   const Aligned a = align(c, which);
@@ -129,7 +129,8 @@ void modulo(Call& c) {
   }
   if (!c.flag("fmod")) {
     const Tensor zero = scalar_like(x, 0);
-    const Tensor turned = compare(compare(rest, zero, CompareKind::kLt), compare(y, zero, CompareKind::kLt), CompareKind::kNe);
+    const Tensor turned =
+        compare(compare(rest, zero, CompareKind::kLt), compare(y, zero, CompareKind::kLt), CompareKind::kNe);
     rest = select(minimum(turned, compare(rest, zero, CompareKind::kNe)), rest + y, rest);
   }
   give(c, a, rest, c.element());
@@ -142,7 +143,8 @@ Tensor power_of_two(Call& c, Tensor n, int bits) {
   Ints powers;
   for (int i = 0; i < bits; ++i) powers.push_back(static_cast<int64_t>(uint64_t{1} << i));
   const Tensor at = cast(n, DType::kI64);
-  const Tensor within = minimum(compare(at, scalar_like(at, 0), CompareKind::kGe), compare(at, scalar_like(at, bits), CompareKind::kLt));
+  const Tensor within =
+      minimum(compare(at, scalar_like(at, 0), CompareKind::kGe), compare(at, scalar_like(at, bits), CompareKind::kLt));
   const Tensor power = gather(c.ints_constant(powers, Shape({bits})), clamp(at, 0, bits - 1), 0);
   return select(within, power, scalar_like(power, 0));
 }
@@ -163,7 +165,9 @@ void bit_shift(Call& c) {
   if (c.text("direction", "") == "LEFT") return give(c, a, cast(mul(x, factor), a.x[0].dtype()), element);
   if (element != Element::kU64) {
     const Tensor beyond = compare(factor, scalar_like(factor, 0), CompareKind::kEq);
-    const Tensor least = c.ints_constant({INT64_MIN}, {}), safe = select(minimum(beyond, compare(factor, least, CompareKind::kNe)), scalar_like(factor, 1), factor);
+    const Tensor least = c.ints_constant({INT64_MIN}, {}),
+                 safe =
+                     select(minimum(beyond, compare(factor, least, CompareKind::kNe)), scalar_like(factor, 1), factor);
     const Tensor y = floor_divided(x, safe);
     const Tensor sign = select(compare(x, scalar_like(x, 0), CompareKind::kLt), scalar_like(x, -1), scalar_like(x, 0));
     return give(c, a, cast(select(beyond, sign, y), a.x[0].dtype()), element);
@@ -199,8 +203,10 @@ Tensor bits_along(Call& c, Tensor x, int bits) {
   const Tensor rest = wide - q * factor;
   q = select(compare(rest, scalar_like(rest, 0), CompareKind::kLt), q - 1.0, q);
   if (bits == 64) {
-    const Tensor sign = broadcast(cast(compare(x, scalar_like(x, 0), CompareKind::kLt), DType::kI64), shape, iota_list(x.rank()));
-    const Tensor last = compare(iota(c.graph(), DType::kI64, shape, x.rank()), c.ints_constant({63}, {}), CompareKind::kEq);
+    const Tensor sign =
+        broadcast(cast(compare(x, scalar_like(x, 0), CompareKind::kLt), DType::kI64), shape, iota_list(x.rank()));
+    const Tensor last =
+        compare(iota(c.graph(), DType::kI64, shape, x.rank()), c.ints_constant({63}, {}), CompareKind::kEq);
     q = select(last, sign, q);
   }
   Tensor bit = q - div(q, scalar_like(q, 2)) * 2.0;

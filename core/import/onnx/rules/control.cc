@@ -33,7 +33,8 @@ void loop_rule(Call& c) {
   bool goes_on = !c.has(1) || truth(c, c.in(1));
   std::vector<Value> carried;
   for (size_t i = 2; i < c.inputs(); ++i) carried.push_back(c.value(i));
-  if (body.outputs.size() < carried.size() + 1) fail("a body of ", body.outputs.size(), " outputs, expected ", carried.size() + 1);
+  if (body.outputs.size() < carried.size() + 1)
+    fail("a body of ", body.outputs.size(), " outputs, expected ", carried.size() + 1);
   std::vector<std::vector<Value>> scans(body.outputs.size() - carried.size() - 1);
   Value condition(Element::kBool, full(c.graph(), DType::kBool, {}, goes_on));
   for (int64_t turn = 0; turn < most && goes_on; ++turn) {
@@ -62,8 +63,10 @@ void scan_rule(Call& c) {
   if (body.outputs.size() < states) fail("a body of ", body.outputs.size(), " outputs, expected ", states, " or more");
   const Ints axes = c.ints("scan_input_axes", Ints(count, 0)), back = c.ints("scan_input_directions", Ints(count, 0));
   const size_t results = body.outputs.size() - states;
-  const Ints out_axes = c.ints("scan_output_axes", Ints(results, 0)), out_back = c.ints("scan_output_directions", Ints(results, 0));
-  if (axes.size() != count || back.size() != count || out_axes.size() != results || out_back.size() != results) fail("axes and directions of ", count, " scanned inputs");
+  const Ints out_axes = c.ints("scan_output_axes", Ints(results, 0)),
+             out_back = c.ints("scan_output_directions", Ints(results, 0));
+  if (axes.size() != count || back.size() != count || out_axes.size() != results || out_back.size() != results)
+    fail("axes and directions of ", count, " scanned inputs");
   std::vector<Value> state;
   for (size_t i = 0; i < states; ++i) state.push_back(c.value(i));
   std::vector<std::vector<Value>> scans(results);

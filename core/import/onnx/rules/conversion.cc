@@ -18,10 +18,11 @@ Element wanted(Call& c, const char* name) {
 void convert_to(Call& c, Element to) {
   const Element from = c.element();
   const bool saturate = c.flag("saturate", true);
+  const std::string powers = c.text("round_mode", "up");
   const Value x = c.value(0);
   if (x.is_empty()) return c.give_empty(to, x.shape());
   const auto f = [&](Tensor t) {
-    return is_small_float(to) ? rounded_to(cast(t, DType::kF32), to, saturate) : converted(t, from, to);
+    return is_small_float(to) ? rounded_to(cast(t, DType::kF32), to, saturate, powers) : converted(t, from, to);
   };
   x.is_last() ? c.give_last(f(x.last()), to) : c.give(f(x.file()), to);
 }
@@ -77,7 +78,8 @@ void range(Call& c) {
   const double count = std::max(0.0, std::ceil((limit - start) / delta));
   if (!(count < 1e9)) c.refuse("a range of ", count, " numbers");
   if (count == 0) return c.give_empty(c.element(), Shape({0}));
-  const Tensor steps = iota(c.graph(), is_float(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype, Shape({static_cast<int64_t>(count)}), 0);
+  const Tensor steps = iota(c.graph(), is_float(dtype) && dtype != DType::kF64 ? DType::kF32 : dtype,
+                            Shape({static_cast<int64_t>(count)}), 0);
   c.give(cast(steps * delta + start, dtype), c.element());
 }
 
@@ -91,12 +93,8 @@ void eye_like(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"Cast", cast_rule},
-    {"CastLike", cast_like},
-    {"Constant", constant_rule},
-    {"ConstantOfShape", constant_of_shape},
-    {"EyeLike", eye_like},
-    {"Range", range},
+    {"Cast", cast_rule},   {"CastLike", cast_like}, {"Constant", constant_rule}, {"ConstantOfShape", constant_of_shape},
+    {"EyeLike", eye_like}, {"Range", range},
 };
 
 }  // namespace

@@ -42,14 +42,15 @@ void conv_rule(Call& c) {
   const Value x = c.value(0), w = c.value(1);
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), c.ints("kernel_shape", spatial_of(w.shape(), 2)));
-  if (window.size != spatial_of(w.shape(), 2)) fail("kernel_shape [", join(window.size, ","), "] and a kernel of ", w.shape().str());
+  if (window.size != spatial_of(w.shape(), 2))
+    fail("kernel_shape [", join(window.size, ","), "] and a kernel of ", w.shape().str());
   Tensor y = conv(x.last(), kernel_of(w), options_of(c, window));
   if (c.has(2)) y = y + c.in(2);
   c.give_last(y);
 }
 
 // Integers, by f32 where their sums are exact in it, else by f64.
-Tensor integer_conv(Call& c, Tensor x, Tensor w, const ConvOptions& options) {
+Tensor integer_conv(Tensor x, Tensor w, const ConvOptions& options) {
   int64_t sum = 1;
   for (int a = 0; a < w.rank() - 1; ++a) sum *= w.dim(a);
   const DType real = sum <= 256 ? DType::kF32 : DType::kF64;
@@ -66,7 +67,9 @@ void conv_integer(Call& c) {
   const Tensor x = less_zero(c, c.in(0), 2, 1), w = less_zero(c, c.in(1), 3, 0);
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), spatial_of(w.shape(), 2));
-  c.give_last(integer_conv(c, Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)), Element::kI32);
+  c.give_last(
+      integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)),
+      Element::kI32);
 }
 
 // x, its scale and zero point, w and its own, those of the result, the bias.
@@ -74,12 +77,14 @@ void q_linear_conv(Call& c) {
   const Tensor x = less_zero(c, c.in(0), 2, 1), w = less_zero(c, c.in(3), 5, 0);
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), spatial_of(w.shape(), 2));
-  Tensor y = integer_conv(c, Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window));
+  Tensor y = integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window));
   if (c.has(8)) y = y + c.in(8);
   const auto scale = [&](size_t i) { return spread(c, cast(c.in(i), DType::kF32), y.shape(), -1, 0); };
   const Tensor by = broadcasted(div, broadcasted(mul, scale(1), scale(4)), scale(6));
   const Tensor zero = c.in(7);
-  c.give_last(quantized(broadcasted(mul, cast(y, DType::kF32), by), zero.elements() == 1 ? reshape(zero, {}) : zero, c.element(7)), c.element(7));
+  c.give_last(quantized(broadcasted(mul, cast(y, DType::kF32), by), zero.elements() == 1 ? reshape(zero, {}) : zero,
+                        c.element(7)),
+              c.element(7));
 }
 
 // What a transposed convolution gives, and what is cut off or added at its ends.
@@ -88,9 +93,11 @@ struct Turned {
 };
 Turned turned_of(Call& c, const Ints& in, const Window& window) {
   const size_t n = in.size();
-  const Ints more = c.ints("output_padding", Ints(n, 0)), pads = c.ints("pads", Ints(2 * n, 0)), wanted = c.ints("output_shape");
+  const Ints more = c.ints("output_padding", Ints(n, 0)), pads = c.ints("pads", Ints(2 * n, 0)),
+             wanted = c.ints("output_shape");
   const std::string mode = c.text("auto_pad", "NOTSET");
-  if (more.size() != n || pads.size() != 2 * n) fail("output_padding [", join(more, ","), "], pads [", join(pads, ","), "] of ", n, " axes");
+  if (more.size() != n || pads.size() != 2 * n)
+    fail("output_padding [", join(more, ","), "], pads [", join(pads, ","), "] of ", n, " axes");
   Turned out;
   for (size_t a = 0; a < n; ++a) {
     const int64_t whole = (in[a] - 1) * window.strides[a] + (window.size[a] - 1) * window.dilation[a] + 1 + more[a];
@@ -125,7 +132,8 @@ void conv_transpose(Call& c) {
   const Turned turned = turned_of(c, in, window);
   // Whole first, then cut: pads of a transposed convolution may be wider than its window.
   Ints whole, low(n, 0);
-  for (size_t a = 0; a < n; ++a) whole.push_back((in[a] - 1) * window.strides[a] + (window.size[a] - 1) * window.dilation[a] + 1);
+  for (size_t a = 0; a < n; ++a)
+    whole.push_back((in[a] - 1) * window.strides[a] + (window.size[a] - 1) * window.dilation[a] + 1);
   ConvOptions options;
   options.strides = window.strides;
   options.dilation = window.dilation;
@@ -166,8 +174,12 @@ void col2im(Call& c) {
   const size_t n = image.size();
   const Window window = window_of(c, image, block);
   int64_t places = 1, windows = 1;
+  double places_in_all = 1;
+  for (size_t a = 0; a < n; ++a) places_in_all *= static_cast<double>(block[a]) * static_cast<double>(window.out[a]);
+  expect_table(places_in_all);
   for (size_t a = 0; a < n; ++a) places *= block[a], windows *= window.out[a];
-  if (x.rank() != 3 || x.dim(1) % places != 0 || x.dim(2) != windows) fail("blocks ", x.type().str(), " of ", places, " places and ", windows, " windows");
+  if (x.rank() != 3 || x.dim(1) % places != 0 || x.dim(2) != windows)
+    fail("blocks ", x.type().str(), " of ", places, " places and ", windows, " windows");
   const int64_t channels = x.dim(1) / places;
   // Where each place of each window lies in the padded image.
   int64_t whole = 1;
@@ -184,17 +196,21 @@ void col2im(Call& c) {
       }
       at[static_cast<size_t>(p * windows + l)] = flat;
     }
-  const Tensor updates = reshape(transpose(reshape(x, {x.dim(0), channels, places * windows}), {2, 0, 1}), {places * windows, x.dim(0) * channels});
+  const Tensor updates = reshape(transpose(reshape(x, {x.dim(0), channels, places * windows}), {2, 0, 1}),
+                                 {places * windows, x.dim(0) * channels});
   const Tensor zeros = full(c.graph(), x.dtype(), Shape({whole, x.dim(0) * channels}), 0);
   Tensor y = scatter(zeros, c.ints_constant(at, Shape({places * windows})), updates, 0, 0, ScatterKind::kAdd);
   Ints dims = {x.dim(0), channels}, from = {0, 0}, to = dims;
-  for (size_t a = 0; a < n; ++a) dims.push_back(padded[a]), from.push_back(window.low[a]), to.push_back(window.low[a] + image[a]);
+  for (size_t a = 0; a < n; ++a)
+    dims.push_back(padded[a]), from.push_back(window.low[a]), to.push_back(window.low[a] + image[a]);
   c.give(slice(reshape(transpose(y, {1, 0}), Shape(dims)), from, to, {}));
 }
 
 constexpr Rule kRules[] = {
-    {"Col2Im", col2im},           {"Conv", conv_rule},
-    {"ConvInteger", conv_integer}, {"ConvTranspose", conv_transpose},
+    {"Col2Im", col2im},
+    {"Conv", conv_rule},
+    {"ConvInteger", conv_integer},
+    {"ConvTranspose", conv_transpose},
     {"QLinearConv", q_linear_conv},
 };
 

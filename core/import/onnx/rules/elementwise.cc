@@ -37,12 +37,13 @@ Tensor softsign_of(Tensor x) { return x / (abs(x) + 1.0); }
 
 void negative(Call& c) { c.give_number(neg(c.in(0)), c.element()); }
 void absolute(Call& c) {
-  if (is_float(c.in(0).dtype())) return c.map([](Tensor x) { return abs(x); });
+  if (is_float(stored_as(c.element())) || c.value(0).is_empty()) return c.map([](Tensor x) { return abs(x); });
   c.give_number(abs(c.in(0)), c.element());
 }
 
 void relu_rule(Call& c) {
-  c.map([](Tensor x) { return is_float(x.dtype()) ? activation(x, Activation::kRelu) : maximum(x, scalar_like(x, 0)); });
+  c.map(
+      [](Tensor x) { return is_float(x.dtype()) ? activation(x, Activation::kRelu) : maximum(x, scalar_like(x, 0)); });
 }
 
 void leaky_relu(Call& c) {
@@ -61,16 +62,15 @@ void elu(Call& c) {
 void selu(Call& c) {
   const double alpha = c.real("alpha", 1.67326319217681884765625), gamma = c.real("gamma", 1.05070102214813232421875);
   c.map([&](Tensor x) {
-    if (std::fabs(alpha - 1.6732632) < 1e-6 && std::fabs(gamma - 1.0507010) < 1e-6) return activation(x, Activation::kSelu);
+    if (std::fabs(alpha - 1.6732632) < 1e-6 && std::fabs(gamma - 1.0507010) < 1e-6)
+      return activation(x, Activation::kSelu);
     return activation(x, Activation::kElu, alpha) * gamma;
   });
 }
 
 void celu(Call& c) {
   const double alpha = c.real("alpha", 1);
-  c.map([&](Tensor x) {
-    return maximum(x, scalar_like(x, 0)) + minimum(expm1(x / alpha) * alpha, scalar_like(x, 0));
-  });
+  c.map([&](Tensor x) { return maximum(x, scalar_like(x, 0)) + minimum(expm1(x / alpha) * alpha, scalar_like(x, 0)); });
 }
 
 void thresholded_relu(Call& c) {
@@ -98,16 +98,15 @@ void swish(Call& c) {
 void swi_glu(Call& c) {
   const Tensor x = c.in(0);
   const double alpha = c.real("alpha", 1);
-  const Tensor gate = alpha == 1 ? activation(x, Activation::kSilu) : mul(x, activation(x * alpha, Activation::kSigmoid));
+  const Tensor gate =
+      alpha == 1 ? activation(x, Activation::kSilu) : mul(x, activation(x * alpha, Activation::kSigmoid));
   c.give(mul(gate, c.in(1)));
 }
 
 void shrink(Call& c) {
   const double bias = c.real("bias", 0), lambda = c.real("lambd", 0.5);
   const Tensor x = c.in(0);
-  const auto at = [&](double v) {
-    return is_float(x.dtype()) ? scalar_like(x, v) : scalar_like(x, std::trunc(v));
-  };
+  const auto at = [&](double v) { return is_float(x.dtype()) ? scalar_like(x, v) : scalar_like(x, std::trunc(v)); };
   const Tensor above = compare(cast(x, DType::kF32), c.scalar(DType::kF32, lambda), CompareKind::kGt);
   const Tensor below = compare(cast(x, DType::kF32), c.scalar(DType::kF32, -lambda), CompareKind::kLt);
   c.give_number(select(above, x - at(bias), select(below, x + at(bias), at(0))), c.element());

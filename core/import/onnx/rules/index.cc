@@ -23,7 +23,8 @@ Tensor flat_places(Call& c, Tensor index, const Shape& x, int64_t axis) {
   Tensor place;
   int64_t stride = 1;
   for (int a = x.rank() - 1; a >= 0; --a) {
-    const Tensor at = a == axis ? from_begin(cast(index, DType::kI64), x[a]) : iota(c.graph(), DType::kI64, index.shape(), a);
+    const Tensor at =
+        a == axis ? from_begin(cast(index, DType::kI64), x[a]) : iota(c.graph(), DType::kI64, index.shape(), a);
     const Tensor by = at * static_cast<double>(stride);
     place = place ? add(place, by) : by;
     stride *= x[a];
@@ -54,7 +55,8 @@ Places places_of(Call& c, Tensor index, const Shape& x, int64_t batch) {
     const int64_t size = x[static_cast<int>(a)];
     Tensor here;
     if (a >= batch)
-      here = from_begin(cast(reshape(part(index, index.rank() - 1, a - batch, a - batch + 1), rows), DType::kI64), size);
+      here =
+          from_begin(cast(reshape(part(index, index.rank() - 1, a - batch, a - batch + 1), rows), DType::kI64), size);
     else
       here = iota(c.graph(), DType::kI64, rows, a);
     const Tensor by = here * static_cast<double>(out.count);
@@ -81,7 +83,10 @@ Tensor scattered(Call& c, Tensor x, Tensor at, Tensor updates, const std::string
   // One row after the other: the row of x, folded with the update, is put back.
   const int64_t n = at.dim(0);
   if (n > 4096) c.refuse(how, " of ", n, " updates, expected up to 4096");
-  const Binary fold = how == "max" ? Binary(maximum) : how == "min" ? Binary(minimum) : how == "mul" ? Binary(mul) : nullptr;
+  const Binary fold = how == "max"   ? Binary(maximum)
+                      : how == "min" ? Binary(minimum)
+                      : how == "mul" ? Binary(mul)
+                                     : nullptr;
   if (!fold) c.refuse("the reduction '", how, "'");
   for (int64_t i = 0; i < n; ++i) {
     const Tensor one = part(at, 0, i, i + 1);
@@ -96,16 +101,17 @@ void scatter_elements(Call& c) {
   const Tensor x = c.in(0), index = c.in(1), updates = c.in(2);
   const int64_t axis = c.axis(c.integer("axis", 0), x.rank());
   const Tensor at = flat_places(c, index, x.shape(), axis);
-  const Tensor y = scattered(c, reshape(as_summed(x), {x.elements(), 1}), at, reshape(as_summed(updates), {updates.elements(), 1}),
-                             c.text("reduction", "none"));
+  const Tensor y = scattered(c, reshape(as_summed(x), {x.elements(), 1}), at,
+                             reshape(as_summed(updates), {updates.elements(), 1}), c.text("reduction", "none"));
   c.give(cast(reshape(y, x.shape()), x.dtype()));
 }
 
 void scatter_nd(Call& c) {
   const Tensor x = c.in(0), index = c.in(1), updates = c.in(2);
   const Places places = places_of(c, index, x.shape(), 0);
-  const Tensor y = scattered(c, reshape(as_summed(x), {places.count, places.block}), places.at,
-                             reshape(as_summed(updates), {places.at.dim(0), places.block}), c.text("reduction", "none"));
+  const Tensor y =
+      scattered(c, reshape(as_summed(x), {places.count, places.block}), places.at,
+                reshape(as_summed(updates), {places.at.dim(0), places.block}), c.text("reduction", "none"));
   c.give(cast(reshape(y, x.shape()), x.dtype()));
 }
 

@@ -19,7 +19,8 @@ Tensor likelihood(Call& c, Tensor x, Tensor target, size_t weight) {
   Tensor count = full(c.graph(), x.dtype(), label.shape(), 1);
   if (c.has(weight)) count = gather(c.in(weight), clamp(label, 0, static_cast<double>(classes - 1)), 0);
   if (c.has_attr("ignore_index")) {
-    const Tensor ignored = compare(label, scalar_like(label, static_cast<double>(c.integer("ignore_index", 0))), CompareKind::kEq);
+    const Tensor ignored =
+        compare(label, scalar_like(label, static_cast<double>(c.integer("ignore_index", 0))), CompareKind::kEq);
     count = select(ignored, scalar_like(count, 0), count);
     loss = select(ignored, scalar_like(loss, 0), loss);
   }

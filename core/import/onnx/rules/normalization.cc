@@ -15,7 +15,9 @@ Tensor vector_of(Tensor x, int64_t size) {
 }
 
 // The moving average of what came before and of this batch.
-Tensor moved(Tensor before, Tensor now, double momentum) { return before * momentum + cast(now, before.dtype()) * (1 - momentum); }
+Tensor moved(Tensor before, Tensor now, double momentum) {
+  return before * momentum + cast(now, before.dtype()) * (1 - momentum);
+}
 
 bool is_variable(Call& c, size_t i) { return c.graph().variable_of(c.in(i).id()) >= 0; }
 
@@ -112,7 +114,8 @@ void group_norm(Call& c) {
   const Tensor apart = cast(reshape(t, {n, places, groups, each}), wide ? DType::kF64 : DType::kF32);
   const auto a_channel = [&](Tensor v) {
     v = cast(v, apart.dtype());
-    return v.elements() == channels ? reshape(v, {groups, each}) : broadcast(reshape(v, {groups}), Shape({groups, each}), {0});
+    return v.elements() == channels ? reshape(v, {groups, each})
+                                    : broadcast(reshape(v, {groups}), Shape({groups, each}), {0});
   };
   const Normalized y = layer_norm(apart, a_channel(gamma), a_channel(beta), {1, 3}, c.real("epsilon", 1e-5));
   c.give_last(cast(reshape(y.y, t.shape()), t.dtype()));
@@ -147,14 +150,10 @@ void mean_variance(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"BatchNormalization", batch_norm_rule},
-    {"GroupNormalization", group_norm},
-    {"InstanceNormalization", instance_norm},
-    {"LRN", lrn},
-    {"LayerNormalization", layer_norm_rule},
-    {"MeanVarianceNormalization", mean_variance},
-    {"RMSNormalization", rms_norm},
-    {"SimplifiedLayerNormalization", rms_norm},
+    {"BatchNormalization", batch_norm_rule},  {"GroupNormalization", group_norm},
+    {"InstanceNormalization", instance_norm}, {"LRN", lrn},
+    {"LayerNormalization", layer_norm_rule},  {"MeanVarianceNormalization", mean_variance},
+    {"RMSNormalization", rms_norm},           {"SimplifiedLayerNormalization", rms_norm},
 };
 
 }  // namespace

@@ -50,33 +50,35 @@ void hardmax(Call& c) {
   c.give(reshape(axis_from_end(one_hot(first, x.dim(static_cast<int>(axis)), x.dtype()), axis), shape));
 }
 
-// How many there are is a shape, so the numbers have to be known.
+// How many there are is a shape, so the numbers have to be known. Along an axis: which of its entries are the same.
 void unique(Call& c) {
   const Array x = c.known(0);
-  if (c.has_attr("axis") && x.shape().rank() != 1) c.refuse("unique parts along an axis");
+  const bool flat = !c.has_attr("axis");
+  const Shape shape = flat ? Shape({x.elements()}) : x.shape();
+  const auto axis = static_cast<int>(flat ? 0 : c.axis(c.integer("axis", 0), shape.rank()));
   const std::vector<double> values = x.to<double>();
-  std::map<double, std::pair<int64_t, int64_t>> found;  // the first place, the count
-  for (size_t i = 0; i < values.size(); ++i) {
-    auto [at, added] = found.try_emplace(values[i], static_cast<int64_t>(i), 0);
-    ++at->second.second;
-  }
-  std::vector<std::pair<double, std::pair<int64_t, int64_t>>> list(found.begin(), found.end());
+  int64_t inner = 1;
+  for (int a = axis + 1; a < shape.rank(); ++a) inner *= shape[a];
+  std::vector<std::vector<double>> entries(static_cast<size_t>(shape[axis]));
+  for (size_t i = 0; i < values.size(); ++i)
+    entries[static_cast<size_t>(static_cast<int64_t>(i) / inner % shape[axis])].push_back(values[i]);
+  std::map<std::vector<double>, std::pair<int64_t, int64_t>> found;  // the first place, the count
+  for (size_t i = 0; i < entries.size(); ++i)
+    ++found.try_emplace(entries[i], static_cast<int64_t>(i), 0).first->second.second;
+  std::vector<std::pair<std::vector<double>, std::pair<int64_t, int64_t>>> list(found.begin(), found.end());
   if (!c.flag("sorted", true))
     std::sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   Ints first, count, inverse;
-  std::map<double, int64_t> place;
-  for (const auto& [value, facts] : list) {
-    place[value] = static_cast<int64_t>(first.size());
+  std::map<std::vector<double>, int64_t> place;
+  for (const auto& [entry, facts] : list) {
+    place[entry] = static_cast<int64_t>(first.size());
     first.push_back(facts.first);
     count.push_back(facts.second);
   }
-  for (const double v : values) inverse.push_back(place[v]);
-  const auto ints = [&](const Ints& v) { return c.ints_constant(v, Shape({static_cast<int64_t>(v.size())})); };
-  const Tensor flat = reshape(c.in(0), {x.elements()});
-  c.give(gather(flat, ints(first), 0));
-  c.give(ints(first), Element::kI64);
-  c.give(ints(inverse), Element::kI64);
-  c.give(ints(count), Element::kI64);
+  for (const std::vector<double>& entry : entries) inverse.push_back(place[entry]);
+  const auto list_of = [](const Ints& v) { return Shape({static_cast<int64_t>(v.size())}); };
+  c.give(gather(reshape(c.in(0), shape), c.ints_constant(first, list_of(first)), axis));
+  for (const Ints& numbers : {first, inverse, count}) c.give_ints(numbers, list_of(numbers));
 }
 
 constexpr Rule kRules[] = {

@@ -19,7 +19,8 @@ Window window_for(Call& c, const Value& x) { return window_of(c, spatial_of(x), 
 
 bool is_plain(const Window& window) {
   for (size_t a = 0; a < window.size.size(); ++a) {
-    if (window.dilation[a] != 1 || std::max(window.low[a], window.high[a] + window.extra[a]) >= window.size[a]) return false;
+    if (window.dilation[a] != 1 || std::max(window.low[a], window.high[a] + window.extra[a]) >= window.size[a])
+      return false;
   }
   return window.size.size() <= 3;
 }
@@ -71,11 +72,13 @@ Tensor flat_place(Call& c, const Value& x, bool columns_first) {
     strides[1] = stride;
     strides[0] = stride * file[1];
   } else {
-    for (int a = rank - 2; a >= 0; --a) strides[static_cast<size_t>(a)] = strides[static_cast<size_t>(a) + 1] * file[a + 1];
+    for (int a = rank - 2; a >= 0; --a)
+      strides[static_cast<size_t>(a)] = strides[static_cast<size_t>(a) + 1] * file[a + 1];
   }
   Tensor place;
   for (int a = 0; a < rank; ++a) {
-    const Tensor at = iota(c.graph(), DType::kI32, last, axis_in_last(a, rank)) * static_cast<double>(strides[static_cast<size_t>(a)]);
+    const Tensor at = iota(c.graph(), DType::kI32, last, axis_in_last(a, rank)) *
+                      static_cast<double>(strides[static_cast<size_t>(a)]);
     place = place ? add(place, at) : at;
   }
   return place;
@@ -94,7 +97,8 @@ void max_pool_rule(Call& c) {
   const double lowest = real ? -INFINITY : INT32_MIN;
   Tensor y, index;
   Tensors at;
-  if (c.wants(1)) each_place(flat_place(c, x, c.integer("storage_order", 0) != 0), window, 0, [&](Tensor t) { at.push_back(t); });
+  if (c.wants(1))
+    each_place(flat_place(c, x, c.integer("storage_order", 0) != 0), window, 0, [&](Tensor t) { at.push_back(t); });
   size_t i = 0;
   each_place(x.last(), window, lowest, [&](Tensor t) {
     if (!y) {
@@ -116,6 +120,11 @@ Tensor counts(Call& c, const Window& window, const Ints& size, bool with_pads, D
   const size_t n = size.size();
   std::vector<std::vector<double>> along(n);
   Ints dims(n + 2, 1);
+  double numbers = 1;
+  for (size_t a = 0; a < n; ++a)
+    numbers *= static_cast<double>(window.out[a]),
+        expect_table(static_cast<double>(window.out[a]) * static_cast<double>(window.size[a]));
+  expect_table(numbers);
   for (size_t a = 0; a < n; ++a) {
     const int64_t from = with_pads ? 0 : window.low[a], to = window.low[a] + size[a] + (with_pads ? window.high[a] : 0);
     for (int64_t o = 0; o < window.out[a]; ++o) {
@@ -135,7 +144,9 @@ Tensor counts(Call& c, const Window& window, const Ints& size, bool with_pads, D
       for (const double count : axis) next.push_back(before * static_cast<float>(count));
     all = std::move(next);
   }
-  return cast(constant(c.graph(), {DType::kF32, Shape(dims)}, {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(float)}), dtype);
+  return cast(constant(c.graph(), {DType::kF32, Shape(dims)},
+                       {reinterpret_cast<const char*>(all.data()), all.size() * sizeof(float)}),
+              dtype);
 }
 
 void average_pool(Call& c) {
@@ -203,7 +214,8 @@ void max_unpool(Call& c) {
   }();
   const Ints pads = c.ints("pads", Ints(2 * window.size.size(), 0));
   const size_t n = window.size.size();
-  if (static_cast<int>(n) + 2 != x.rank() || window.strides.size() != n || pads.size() != 2 * n) fail("a window of ", n, " axes of ", x.type().str());
+  if (static_cast<int>(n) + 2 != x.rank() || window.strides.size() != n || pads.size() != 2 * n)
+    fail("a window of ", n, " axes of ", x.type().str());
   // Places are those of the image that was pooled; with output_shape it is put into another.
   Ints dims = {x.dim(0), x.dim(1)};
   for (size_t a = 0; a < n; ++a)
@@ -211,7 +223,8 @@ void max_unpool(Call& c) {
   const Shape pooled(dims);
   const Shape whole = c.has(2) ? Shape(c.known_ints(2)) : pooled;
   const Tensor zeros = full(c.graph(), x.dtype(), Shape({pooled.elements()}), 0);
-  Tensor y = reshape(scatter(zeros, reshape(at, {at.elements()}), reshape(x, {x.elements()}), 0, 0, ScatterKind::kSet), pooled);
+  Tensor y = reshape(scatter(zeros, reshape(at, {at.elements()}), reshape(x, {x.elements()}), 0, 0, ScatterKind::kSet),
+                     pooled);
   if (!(whole == pooled)) {
     Ints high;
     for (int a = 0; a < whole.rank(); ++a) high.push_back(whole[a] - pooled[a]);
@@ -221,8 +234,9 @@ void max_unpool(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"AveragePool", average_pool}, {"GlobalAveragePool", global_average}, {"GlobalLpPool", global_lp},
-    {"GlobalMaxPool", global_max}, {"LpPool", lp_pool},                   {"MaxPool", max_pool_rule},
+    {"AveragePool", average_pool}, {"GlobalAveragePool", global_average},
+    {"GlobalLpPool", global_lp},   {"GlobalMaxPool", global_max},
+    {"LpPool", lp_pool},           {"MaxPool", max_pool_rule},
     {"MaxUnpool", max_unpool},
 };
 

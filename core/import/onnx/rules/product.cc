@@ -28,7 +28,8 @@ Tensor product(Call& c, Tensor a, Tensor b) {
     return reshape(dot(reshape(a, {rows, a.dim(-1)}), b, options), Shape(dims));
   }
   const Shape lead = broadcast_shapes(leading(a.shape()), leading(b.shape()));
-  return dot(broadcast_to(a, with_plane(lead, a.dim(-2), a.dim(-1))), broadcast_to(b, with_plane(lead, b.dim(-2), b.dim(-1))), options);
+  return dot(broadcast_to(a, with_plane(lead, a.dim(-2), a.dim(-1))),
+             broadcast_to(b, with_plane(lead, b.dim(-2), b.dim(-1))), options);
 }
 
 }  // namespace
@@ -87,8 +88,10 @@ void q_linear_matmul(Call& c) {
     return broadcasted(sub, x, spread(c, c.in(i + 2), x.shape(), axis, 0));
   };
   const Tensor y = matmul(c, whole(0, -2), whole(3, -1));
-  const Tensor real = broadcasted(mul, broadcasted(mul, cast(y, DType::kF32), scale_of(c, 1, y.shape(), -2)), scale_of(c, 4, y.shape(), -1));
-  c.give(quantized(broadcasted(div, real, scale_of(c, 6, y.shape(), -1)), c.in(7).rank() == 0 ? c.in(7) : spread(c, c.in(7), y.shape(), -1, 0), c.element(7)),
+  const Tensor real = broadcasted(mul, broadcasted(mul, cast(y, DType::kF32), scale_of(c, 1, y.shape(), -2)),
+                                  scale_of(c, 4, y.shape(), -1));
+  c.give(quantized(broadcasted(div, real, scale_of(c, 6, y.shape(), -1)),
+                   c.in(7).rank() == 0 ? c.in(7) : spread(c, c.in(7), y.shape(), -1, 0), c.element(7)),
          c.element(7));
 }
 
@@ -106,8 +109,10 @@ Equation equation_of(Call& c, const Tensors& xs) {
   const size_t arrow = text.find("->");
   Equation out;
   std::string left = text.substr(0, arrow) + ",";
-  for (size_t at = 0, end; (end = left.find(',', at)) != std::string::npos; at = end + 1) out.operands.push_back(left.substr(at, end - at));
-  if (out.operands.size() != xs.size()) fail("equation '", text, "' of ", out.operands.size(), " operands, found ", xs.size());
+  for (size_t at = 0, end; (end = left.find(',', at)) != std::string::npos; at = end + 1)
+    out.operands.push_back(left.substr(at, end - at));
+  if (out.operands.size() != xs.size())
+    fail("equation '", text, "' of ", out.operands.size(), " operands, found ", xs.size());
   std::string dots;
   for (size_t i = 0; i < xs.size(); ++i) {
     const size_t at = out.operands[i].find("...");
@@ -132,7 +137,8 @@ Equation equation_of(Call& c, const Tensors& xs) {
     if (at != std::string::npos) out.result.replace(at, 3, dots);
   }
   for (size_t i = 0; i < xs.size(); ++i)
-    if (static_cast<int>(out.operands[i].size()) != xs[i].rank()) fail("equation '", text, "' beside ", xs[i].type().str());
+    if (static_cast<int>(out.operands[i].size()) != xs[i].rank())
+      fail("equation '", text, "' beside ", xs[i].type().str());
   return out;
 }
 
@@ -142,8 +148,10 @@ Tensor diagonal(Tensor x, std::string& letters) {
     const size_t b = letters.find(letters[a], a + 1);
     if (b == std::string::npos) continue;
     Graph& graph = *x.graph();
-    const Tensor rows = iota(graph, DType::kI32, x.shape(), static_cast<int64_t>(a)), columns = iota(graph, DType::kI32, x.shape(), static_cast<int64_t>(b));
-    x = reduce(select(compare(rows, columns, CompareKind::kEq), x, scalar_like(x, 0)), {static_cast<int64_t>(b)}, ReduceKind::kSum);
+    const Tensor rows = iota(graph, DType::kI32, x.shape(), static_cast<int64_t>(a)),
+                 columns = iota(graph, DType::kI32, x.shape(), static_cast<int64_t>(b));
+    x = reduce(select(compare(rows, columns, CompareKind::kEq), x, scalar_like(x, 0)), {static_cast<int64_t>(b)},
+               ReduceKind::kSum);
     letters.erase(b, 1);
     --a;
   }
@@ -186,7 +194,8 @@ Pair paired(Call& c, Pair a, Pair b, const std::string& keep) {
   b.x = arranged(b.x, b.letters, batch + sum + columns);
   std::map<char, int64_t> size;
   const auto note = [&](Tensor x, const std::string& letters) {
-    for (size_t i = 0; i < letters.size(); ++i) size[letters[i]] = std::max(size[letters[i]], x.dim(static_cast<int>(i)));
+    for (size_t i = 0; i < letters.size(); ++i)
+      size[letters[i]] = std::max(size[letters[i]], x.dim(static_cast<int>(i)));
   };
   note(a.x, batch + rows + sum);
   note(b.x, batch + sum + columns);
@@ -202,7 +211,8 @@ Pair paired(Call& c, Pair a, Pair b, const std::string& keep) {
   };
   a.x = broadcast_to(a.x, Shape(dims_of(batch + rows + sum)));
   b.x = broadcast_to(b.x, Shape(dims_of(batch + sum + columns)));
-  const Tensor y = matmul(c, reshape(a.x, {count(batch), count(rows), count(sum)}), reshape(b.x, {count(batch), count(sum), count(columns)}));
+  const Tensor y = matmul(c, reshape(a.x, {count(batch), count(rows), count(sum)}),
+                          reshape(b.x, {count(batch), count(sum), count(columns)}));
   return {reshaped(y, dims_of(batch + rows + columns)), batch + rows + columns};
 }
 
@@ -232,7 +242,34 @@ void einsum(Call& c) {
   c.give(arranged(y.x, y.letters, equation.result));
 }
 
+// By minors: of small matrices alone.
+Tensor determinant(Tensor x) {
+  const int64_t n = x.dim(-1);
+  const int end = x.rank() - 1;
+  std::vector<int64_t> lead(x.shape().begin(), x.shape().end() - 2);
+  if (n == 1) return reshape(x, Shape(lead));
+  Tensor sum;
+  for (int64_t i = 0; i < n; ++i) {
+    const Tensor first = reshape(part(part(x, end - 1, 0, 1), end, i, i + 1), Shape(lead)),
+                 below = part(x, end - 1, 1, n);
+    Tensors sides;
+    if (i > 0) sides.push_back(part(below, end, 0, i));
+    if (i + 1 < n) sides.push_back(part(below, end, i + 1, n));
+    const Tensor term = mul(first, determinant(sides.size() == 1 ? sides[0] : concat(sides, end)));
+    sum = !sum ? term : i % 2 == 0 ? add(sum, term) : sub(sum, term);
+  }
+  return sum;
+}
+
+void det(Call& c) {
+  const Tensor x = c.in(0);
+  if (x.rank() < 2 || x.dim(-1) != x.dim(-2) || x.dim(-1) > 6)
+    c.refuse("a determinant of ", x.type().str(), ", expected square matrices of up to 6 rows");
+  c.give(determinant(x));
+}
+
 constexpr Rule kRules[] = {
+    {"Det", det},
     {"Einsum", einsum},
     {"Gemm", gemm},
     {"MatMul", matmul_rule},

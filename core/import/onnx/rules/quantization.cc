@@ -30,7 +30,8 @@ Tensor quantized(Tensor y, Tensor zero, Element to) {
   const Limits limits = limits_of(to);
   Tensor whole = cast(round(y), DType::kI32);
   if (zero) whole = broadcasted(add, whole, cast(zero, DType::kI32));
-  return cast(minimum(maximum(whole, full(*y.graph(), DType::kI32, {}, limits.low)), full(*y.graph(), DType::kI32, {}, limits.high)),
+  return cast(minimum(maximum(whole, full(*y.graph(), DType::kI32, {}, limits.low)),
+                      full(*y.graph(), DType::kI32, {}, limits.high)),
               stored_as(to));
 }
 

@@ -54,7 +54,9 @@ struct Steps {
 
 Tensor times(Call& c, Tensor a, Tensor b) { return dot(a, b, {.tb = true, .precision = c.walk.precision()}); }
 
-Tensor gate(Tensor x, int64_t which, int64_t units) { return part(x, x.rank() - 1, which * units, (which + 1) * units); }
+Tensor gate(Tensor x, int64_t which, int64_t units) {
+  return part(x, x.rank() - 1, which * units, (which + 1) * units);
+}
 
 // What the gates get from the input at all steps: [B,T,G H].
 Tensor from_input(Call& c, const Direction& d) {
@@ -77,7 +79,9 @@ Steps unrolled(Call& c, const Direction& d, const Step& step) {
     step(reshape(part(xw, 1, t, t + 1), {batch, xw.dim(2)}), next, next_state);
     Tensor y = next;
     if (d.lengths) {
-      const Tensor runs = broadcast(compare(d.lengths, full(c.graph(), DType::kI64, {}, static_cast<double>(t)), CompareKind::kGt), h.shape(), {0});
+      const Tensor runs =
+          broadcast(compare(d.lengths, full(c.graph(), DType::kI64, {}, static_cast<double>(t)), CompareKind::kGt),
+                    h.shape(), {0});
       y = select(runs, next, scalar_like(next, 0));
       next = select(runs, next, h);
       if (state) next_state = select(runs, next_state, state);
@@ -102,7 +106,8 @@ Steps gru_steps(Call& c, const Direction& d) {
   const bool after = c.flag("linear_before_reset");
   if (after && d.usual && !d.lengths && d.clip == 0) {
     const Tensor zero = full(c.graph(), d.x.dtype(), Shape({3 * d.units}), 0);
-    const Recurrent y = gru(d.x, d.h, transpose(d.w, {1, 0}), transpose(d.r, {1, 0}), d.b ? d.b : zero, d.rb ? d.rb : zero);
+    const Recurrent y =
+        gru(d.x, d.h, transpose(d.w, {1, 0}), transpose(d.r, {1, 0}), d.b ? d.b : zero, d.rb ? d.rb : zero);
     return {y.y, reshape(part(y.y, 1, d.x.dim(1) - 1, d.x.dim(1)), d.h.shape()), {}};
   }
   const int64_t n = d.units;
@@ -111,7 +116,8 @@ Steps gru_steps(Call& c, const Direction& d) {
   return unrolled(c, d, [&](Tensor x, Tensor& h, Tensor&) {
     const Tensor z = d.acts[0](clipped(d, add(gate(x, 0, n), with_bias(times(c, h, rows(0)), 0))));
     const Tensor r = d.acts[0](clipped(d, add(gate(x, 1, n), with_bias(times(c, h, rows(1)), 1))));
-    const Tensor inner = after ? mul(r, with_bias(times(c, h, rows(2)), 2)) : with_bias(times(c, mul(r, h), rows(2)), 2);
+    const Tensor inner =
+        after ? mul(r, with_bias(times(c, h, rows(2)), 2)) : with_bias(times(c, mul(r, h), rows(2)), 2);
     const Tensor fresh = d.acts[1](clipped(d, add(gate(x, 2, n), inner)));
     h = add(mul(1.0 - z, fresh), mul(z, h));
   });
@@ -127,7 +133,8 @@ Steps lstm_steps(Call& c, const Direction& d) {
   const int64_t n = d.units;
   if (d.usual && !d.lengths && d.clip == 0 && !d.p && !c.flag("input_forget")) {
     Tensor bias = d.b ? add(d.b, d.rb) : full(c.graph(), d.x.dtype(), Shape({4 * n}), 0);
-    const Recurrent y = lstm(d.x, d.h, d.c, transpose(reordered(d.w, n), {1, 0}), transpose(reordered(d.r, n), {1, 0}), reordered(bias, n));
+    const Recurrent y = lstm(d.x, d.h, d.c, transpose(reordered(d.w, n), {1, 0}), transpose(reordered(d.r, n), {1, 0}),
+                             reordered(bias, n));
     return {y.y, reshape(part(y.y, 1, d.x.dim(1) - 1, d.x.dim(1)), d.h.shape()), y.c};
   }
   const auto peep = [&](Tensor z, Tensor cell, int64_t which) {
@@ -172,13 +179,16 @@ void set_acts(Call& c, const Setting& s, int64_t which, Direction& d) {
   const std::vector<std::string> names = c.texts("activations");
   const std::vector<double> alphas = c.reals("activation_alpha"), betas = c.reals("activation_beta");
   const size_t each = s.cell.defaults.size();
-  d.usual = true;
+  d.usual = c.walk.precision() == MathPrecision::kDefault;  // the ops are as precise as the device likes
   for (size_t i = 0; i < each; ++i) {
     const size_t at = static_cast<size_t>(which) * each + i;
     const std::string name = at < names.size() ? names[at] : s.cell.defaults[i];
     d.usual &= name == s.cell.defaults[i];
     const double slope = name == "LeakyRelu" ? 0.01 : name == "HardSigmoid" ? 0.2 : 1;
-    d.acts.push_back(act_of(name, at < alphas.size() ? alphas[at] : slope, at < betas.size() ? betas[at] : name == "HardSigmoid" ? 0.5 : 0));
+    d.acts.push_back(act_of(name, at < alphas.size() ? alphas[at] : slope,
+                            at < betas.size()       ? betas[at]
+                            : name == "HardSigmoid" ? 0.5
+                                                    : 0));
   }
 }
 
@@ -197,7 +207,8 @@ Direction direction_of(Call& c, const Setting& s, int64_t which) {
   if (c.has(4)) {
     const Array* known = c.walk.find_known(c.in(4));
     bool whole = known != nullptr;
-    for (size_t i = 0; whole && i < static_cast<size_t>(known->elements()); ++i) whole = known->to<int64_t>()[i] == s.x.dim(1);
+    for (size_t i = 0; whole && i < static_cast<size_t>(known->elements()); ++i)
+      whole = known->to<int64_t>()[i] == s.x.dim(1);
     if (!whole) d.lengths = cast(c.in(4), DType::kI64);
   }
   const auto state = [&](size_t i) {

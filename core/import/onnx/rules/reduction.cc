@@ -96,7 +96,8 @@ void mean(Call& c) {
     return c.give_last(reduce_mean(v.last(), axes, true));
   }
   const Tensor x = v.file();
-  if (!is_float(x.dtype())) return c.give_number(fold(x, o, ReduceKind::kSum) / static_cast<double>(count_of(x, o)), c.element());
+  if (!is_float(x.dtype()))
+    return c.give_number(fold(x, o, ReduceKind::kSum) / static_cast<double>(count_of(x, o)), c.element());
   if (o.nothing) return c.give(x);
   c.give(o.axes.empty() ? x : kept(x, reduce_mean(x, o.axes), o));
 }
@@ -134,7 +135,8 @@ void log_sum_exp(Call& c) {
   Over wide = o;
   wide.keep = true;
   const Tensor high = fold(x, wide, ReduceKind::kMax);
-  const Tensor finite = select(compare(abs(high), scalar_like(high, INFINITY), CompareKind::kLt), high, scalar_like(high, 0));
+  const Tensor finite =
+      select(compare(abs(high), scalar_like(high, INFINITY), CompareKind::kLt), high, scalar_like(high, 0));
   const Tensor sum = log(fold(exp(x - finite), wide, ReduceKind::kSum)) + finite;
   Ints dims;
   for (int a = 0; a < x.rank(); ++a)
@@ -167,7 +169,8 @@ void cum_prod(Call& c) {
   const auto shifted = [&](Tensor t, int64_t by) {
     Ints low(static_cast<size_t>(x.rank()), 0), high = low;
     (back ? high : low)[axis] = by;
-    const Tensor rest = back ? part(t, static_cast<int64_t>(axis), by, size) : part(t, static_cast<int64_t>(axis), 0, size - by);
+    const Tensor rest =
+        back ? part(t, static_cast<int64_t>(axis), by, size) : part(t, static_cast<int64_t>(axis), 0, size - by);
     return pad(rest, low, high, {}, 1);
   };
   Tensor y = c.flag("exclusive") ? shifted(x, 1) : x;
@@ -178,7 +181,8 @@ void cum_prod(Call& c) {
 void lp_normalization(Call& c) {
   const Tensor x = c.in(0);
   const int64_t axis = c.axis(c.integer("axis", -1), x.rank());
-  const Tensor size = c.integer("p", 2) == 1 ? reduce_sum(abs(x), {axis}, true) : sqrt(reduce_sum(square(x), {axis}, true));
+  const Tensor size =
+      c.integer("p", 2) == 1 ? reduce_sum(abs(x), {axis}, true) : sqrt(reduce_sum(square(x), {axis}, true));
   const Tensor zero = compare(size, scalar_like(size, 0), CompareKind::kEq);
   c.give(x / select(zero, scalar_like(size, 1), size));
 }

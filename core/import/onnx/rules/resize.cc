@@ -24,7 +24,8 @@ struct Along {
 double place(const Resizing& r, const Along& a, int64_t i) {
   const auto at = static_cast<double>(i), in = static_cast<double>(a.in), out = static_cast<double>(a.out);
   if (r.coordinates == "asymmetric") return at / a.scale;
-  if (r.coordinates == "align_corners") return out <= 1 ? 0 : at * (in - 1) / (out - 1);
+  // The size that the scale gives, before it is made whole.
+  if (r.coordinates == "align_corners") return a.scale * in == 1 ? 0 : at * (in - 1) / (a.scale * in - 1);
   if (r.coordinates == "pytorch_half_pixel") return a.out == 1 ? 0 : (at + 0.5) / a.scale - 0.5;
   if (r.coordinates == "half_pixel_symmetric") {
     const double adjust = out / (a.scale * in), offset = in / 2 * (1 - adjust);
@@ -61,7 +62,8 @@ std::vector<float> weights(const Resizing& r, const Along& a) {
   for (int64_t i = 0; i < a.out; ++i) {
     const double at = place(r, a, i);
     if (r.coordinates == "tf_crop_and_resize" && (at < 0 || at > static_cast<double>(a.in - 1))) continue;
-    const auto first = static_cast<int64_t>(std::floor(at - reach)) + 1, last = static_cast<int64_t>(std::ceil(at + reach)) - 1;
+    const auto first = static_cast<int64_t>(std::floor(at - reach)) + 1,
+               last = static_cast<int64_t>(std::ceil(at + reach)) - 1;
     double sum = 0;
     std::vector<double> some;
     for (int64_t k = first; k <= last; ++k) {
@@ -70,18 +72,21 @@ std::vector<float> weights(const Resizing& r, const Along& a) {
       sum += some.back();
     }
     for (int64_t k = first; k <= last; ++k)
-      out[static_cast<size_t>(i * a.in + std::clamp<int64_t>(k, 0, a.in - 1))] += static_cast<float>(some[static_cast<size_t>(k - first)] / sum);
+      out[static_cast<size_t>(i * a.in + std::clamp<int64_t>(k, 0, a.in - 1))] +=
+          static_cast<float>(some[static_cast<size_t>(k - first)] / sum);
   }
   return out;
 }
 
 Tensor floats(Call& c, const std::vector<float>& values, const Shape& shape) {
-  return constant(c.graph(), {DType::kF32, shape}, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+  return constant(c.graph(), {DType::kF32, shape},
+                  {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
 }
 
 // 1 where a place lies in the image, along one axis.
 Tensor inside(Call& c, const Resizing& r, const Along& a) {
   std::vector<float> out;
+  expect_table(static_cast<double>(a.out));
   for (int64_t i = 0; i < a.out; ++i) {
     const double at = place(r, a, i);
     out.push_back(at >= 0 && at <= static_cast<double>(a.in - 1) ? 1 : 0);
@@ -92,10 +97,11 @@ Tensor inside(Call& c, const Resizing& r, const Along& a) {
 Tensor along(Call& c, const Resizing& r, Tensor x, int64_t axis, const Along& a) {
   if (r.mode == "nearest") {
     Ints places;
+    expect_table(static_cast<double>(a.out));
     for (int64_t i = 0; i < a.out; ++i) places.push_back(nearest_to(r, place(r, a, i), a.in));
     return gather(x, c.ints_constant(places, Shape({a.out})), axis);
   }
-  if (a.in * a.out > int64_t{1} << 26) fail("an axis of ", a.in, " elements made ", a.out);
+  expect_table(static_cast<double>(a.in) * static_cast<double>(a.out));
   const Tensor matrix = floats(c, weights(r, a), Shape({a.out, a.in}));
   const bool wide = x.dtype() == DType::kF64;
   const Tensor rows = axis_to_end(cast(x, wide ? DType::kF64 : DType::kF32), axis);
@@ -112,9 +118,11 @@ bool by_op(Call& c, const Resizing& r, const Value& x, const std::vector<Along>&
   for (size_t a = 0; a < 2; ++a)
     if (axes[a].in != axes[a].out) return false;
   for (const Along& a : axes)
-    if (std::fabs(a.scale * static_cast<double>(a.in) - static_cast<double>(a.out)) > 1e-9 * static_cast<double>(a.out)) return false;
+    if (std::fabs(a.scale * static_cast<double>(a.in) - static_cast<double>(a.out)) > 1e-9 * static_cast<double>(a.out))
+      return false;
   Coordinates coordinates;
-  if (r.mode == "linear" && (r.coordinates == "half_pixel" || (r.coordinates == "pytorch_half_pixel" && axes[2].out > 1 && axes[3].out > 1)))
+  if (r.mode == "linear" &&
+      (r.coordinates == "half_pixel" || (r.coordinates == "pytorch_half_pixel" && axes[2].out > 1 && axes[3].out > 1)))
     coordinates = Coordinates::kHalfPixel;
   else if (r.mode == "linear" && r.coordinates == "align_corners" && axes[2].out > 1 && axes[3].out > 1)
     coordinates = Coordinates::kAlignCorners;
@@ -150,9 +158,7 @@ void resized(Call& c, const Resizing& r, const std::vector<Along>& axes) {
   last ? c.give_last(y) : c.give(y);
 }
 
-std::vector<double> numbers(Call& c, size_t i) {
-  return c.has(i) ? c.known(i).to<double>() : std::vector<double>();
-}
+std::vector<double> numbers(Call& c, size_t i) { return c.has(i) ? c.known(i).to<double>() : std::vector<double>(); }
 
 // Both sizes or both scales keep the image's form where a policy says so.
 void keep_form(const std::string& policy, std::vector<Along>& axes, const Ints& which) {
@@ -170,16 +176,20 @@ void keep_form(const std::string& policy, std::vector<Along>& axes, const Ints& 
 }
 
 void resize_rule(Call& c) {
-  Resizing r{c.text("mode", "nearest"), c.text("coordinate_transformation_mode", c.opset < 11 ? "asymmetric" : "half_pixel"),
-             c.text("nearest_mode", c.opset < 11 ? "floor" : "round_prefer_floor"), c.real("cubic_coeff_a", -0.75),
-             c.real("extrapolation_value", 0), c.flag("exclude_outside"), c.flag("antialias")};
+  Resizing r{c.text("mode", "nearest"),
+             c.text("coordinate_transformation_mode", c.opset < 11 ? "asymmetric" : "half_pixel"),
+             c.text("nearest_mode", c.opset < 11 ? "floor" : "round_prefer_floor"),
+             c.real("cubic_coeff_a", -0.75),
+             c.real("extrapolation_value", 0),
+             c.flag("exclude_outside"),
+             c.flag("antialias")};
   if (r.mode == "bilinear") r.mode = "linear";
   if (r.mode != "nearest" && r.mode != "linear" && r.mode != "cubic") fail("mode '", r.mode, "'");
-  if (r.antialias) r.exclude = true;
   const Shape shape = c.value(0).shape();
   const Ints which = c.ints("axes", iota_list(shape.rank()));
   const bool old = c.opset < 11;
-  const std::vector<double> regions = old ? std::vector<double>() : numbers(c, 1), scales = numbers(c, old ? 1 : 2), sizes = numbers(c, 3);
+  const std::vector<double> regions = old ? std::vector<double>() : numbers(c, 1), scales = numbers(c, old ? 1 : 2),
+                            sizes = numbers(c, 3);
   std::vector<Along> axes;
   for (int a = 0; a < shape.rank(); ++a) axes.push_back({shape[a], shape[a], 1});
   const std::vector<double>& given = sizes.empty() ? scales : sizes;
@@ -193,7 +203,8 @@ void resize_rule(Call& c) {
       one.crops = one.from != 0 || one.to != 1;
     }
     one.scale = sizes.empty() ? scales[i] : sizes[i] / in;
-    one.out = sizes.empty() ? static_cast<int64_t>(std::floor(in * (one.crops ? one.to - one.from : 1) * scales[i])) : static_cast<int64_t>(sizes[i]);
+    one.out = sizes.empty() ? static_cast<int64_t>(std::floor(in * (one.crops ? one.to - one.from : 1) * scales[i]))
+                            : static_cast<int64_t>(sizes[i]);
   }
   Ints places;
   for (const int64_t a : which) places.push_back(c.axis(a, shape.rank()));
@@ -211,7 +222,9 @@ void upsample_rule(Call& c) {
   const Resizing r{mode == "bilinear" ? "linear" : mode, "asymmetric", "floor"};
   std::vector<Along> axes;
   for (int a = 0; a < shape.rank(); ++a)
-    axes.push_back({shape[a], static_cast<int64_t>(std::floor(static_cast<double>(shape[a]) * scales[static_cast<size_t>(a)])), scales[static_cast<size_t>(a)]});
+    axes.push_back({shape[a],
+                    static_cast<int64_t>(std::floor(static_cast<double>(shape[a]) * scales[static_cast<size_t>(a)])),
+                    scales[static_cast<size_t>(a)]});
   for (const Along& a : axes)
     if (a.out < 1 || a.in < 1) fail("an axis of ", a.in, " elements made ", a.out);
   resized(c, r, axes);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "import/onnx/rules.h"
+#include "import/onnx/window.h"
 
 namespace tenon::onnx {
 namespace sampling_ops {
@@ -51,9 +52,11 @@ struct Tap {
 
 std::vector<Tap> taps(const Sampling& s, Tensor x, int64_t size) {
   std::vector<Tap> out;
-  if (s.mode == "nearest") return {{index_of(s, round(s.padding == "reflection" ? reflected(s, x, size) : x), size), {}}};
+  if (s.mode == "nearest")
+    return {{index_of(s, round(s.padding == "reflection" ? reflected(s, x, size) : x), size), {}}};
   if (s.padding == "border" && s.mode != "cubic") x = clamp(x, 0, static_cast<double>(size - 1));
-  if (s.padding == "reflection" && s.mode != "cubic") x = clamp(reflected(s, x, size), 0, static_cast<double>(size - 1));
+  if (s.padding == "reflection" && s.mode != "cubic")
+    x = clamp(reflected(s, x, size), 0, static_cast<double>(size - 1));
   const Tensor low = floor(x), rest = x - low;
   if (s.mode == "cubic") {
     const double a = -0.75;
@@ -68,8 +71,8 @@ std::vector<Tap> taps(const Sampling& s, Tensor x, int64_t size) {
   return out;
 }
 
-// x[N,S..,C] at places [N,P] along each axis: [N,P,C].
-Tensor sampled(const Sampling& s, Tensor x, const Tensors& places) {
+// x[N,S..,C] at places [N,P] along each axis: [N,P,C]. The taps' products are summed, or the largest counts.
+Tensor sampled(const Sampling& s, Tensor x, const Tensors& places, bool largest = false) {
   const int n = x.rank() - 2;
   std::vector<std::vector<Tap>> along;
   int64_t count = 1;
@@ -94,7 +97,7 @@ Tensor sampled(const Sampling& s, Tensor x, const Tensors& places) {
     }
     Tensor one = gather(flat, at, 1, 1);
     if (weight) one = mul(one, broadcast(cast(weight, one.dtype()), one.shape(), {0, 1}));
-    sum = sum ? add(sum, one) : one;
+    sum = !sum ? one : largest ? maximum(sum, one) : add(sum, one);
   }
   return sum;
 }
@@ -103,14 +106,16 @@ void grid_sample(Call& c) {
   const Value x = c.value(0);
   const Tensor grid = c.in(1), image = x.last();
   const int n = image.rank() - 2;
-  if (n < 1 || grid.rank() != n + 2 || grid.dim(-1) != n) fail("places ", grid.type().str(), " in ", image.type().str());
+  if (n < 1 || grid.rank() != n + 2 || grid.dim(-1) != n)
+    fail("places ", grid.type().str(), " in ", image.type().str());
   Sampling s{c.text("mode", "linear"), c.text("padding_mode", "zeros"), c.flag("align_corners")};
   if (s.mode == "bilinear") s.mode = "linear";
   if (s.mode == "bicubic") s.mode = "cubic";
   const int64_t count = grid.elements() / (grid.dim(0) * n);
   Tensors places;
   for (int a = 0; a < n; ++a)  // the grid has the last axis first
-    places.push_back(unnormalized(s, reshape(part(grid, n + 1, n - 1 - a, n - a), {grid.dim(0), count}), image.dim(a + 1)));
+    places.push_back(
+        unnormalized(s, reshape(part(grid, n + 1, n - 1 - a, n - a), {grid.dim(0), count}), image.dim(a + 1)));
   std::vector<int64_t> dims(grid.shape().begin(), grid.shape().end() - 1);
   dims.push_back(image.dim(-1));
   c.give_last(reshape(sampled(s, image, places), Shape(dims)));
@@ -122,11 +127,19 @@ void affine_grid(Call& c) {
   const Ints size = c.known_ints(1);
   const bool corners = c.flag("align_corners");
   const auto n = static_cast<int>(size.size()) - 2;
-  if (theta.rank() != 3 || theta.dim(1) != n || theta.dim(2) != n + 1) fail("theta ", theta.type().str(), " of ", n, " axes");
+  if (n < 1 || n > 3) fail("a grid of ", n, " axes");
+  if (theta.rank() != 3 || theta.dim(1) != n || theta.dim(2) != n + 1)
+    fail("theta ", theta.type().str(), " of ", n, " axes");
   Ints dims(size.begin() + 2, size.end());
   dims.push_back(n + 1);
   std::vector<float> base;
   int64_t count = 1;
+  double numbers = n + 1;
+  for (int a = 0; a < n; ++a) {
+    if (dims[static_cast<size_t>(a)] < 1) fail("a grid of ", dims[static_cast<size_t>(a)], " rows");
+    numbers *= static_cast<double>(dims[static_cast<size_t>(a)]);
+  }
+  expect_table(numbers);
   for (int a = 0; a < n; ++a) count *= dims[static_cast<size_t>(a)];
   for (int64_t i = 0; i < count; ++i) {
     int64_t rest = i;
@@ -135,12 +148,14 @@ void affine_grid(Call& c) {
       const int64_t length = dims[static_cast<size_t>(a)], at = rest % length;
       rest /= length;
       const double d = static_cast<double>(length);
-      place.push_back(static_cast<float>(corners ? length == 1 ? 0 : -1 + 2.0 * static_cast<double>(at) / (d - 1) : (2.0 * static_cast<double>(at) + 1) / d - 1));
+      place.push_back(static_cast<float>(corners ? length == 1 ? 0 : -1 + 2.0 * static_cast<double>(at) / (d - 1)
+                                                 : (2.0 * static_cast<double>(at) + 1) / d - 1));
     }
     place.push_back(1);
     base.insert(base.end(), place.begin(), place.end());
   }
-  const Tensor grid = constant(c.graph(), {DType::kF32, Shape({count, n + 1})}, {reinterpret_cast<const char*>(base.data()), base.size() * sizeof(float)});
+  const Tensor grid = constant(c.graph(), {DType::kF32, Shape({count, n + 1})},
+                               {reinterpret_cast<const char*>(base.data()), base.size() * sizeof(float)});
   const Tensor rows = broadcast(cast(grid, theta.dtype()), Shape({theta.dim(0), count, n + 1}), {1, 2});
   dims.insert(dims.begin(), theta.dim(0));
   dims.back() = n;
@@ -150,10 +165,14 @@ void affine_grid(Call& c) {
 // Regions of images, each as bins that are means, or maxima, of samples.
 void roi_align(Call& c) {
   const Tensor image = c.last(0), rois = c.in(1), which = c.in(2);
-  const int64_t h = c.integer("output_height", 1), w = c.integer("output_width", 1), ratio = c.integer("sampling_ratio", 0);
-  const bool half = c.opset >= 16 && c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel", mean = c.text("mode", "avg") == "avg";
+  const int64_t h = c.integer("output_height", 1), w = c.integer("output_width", 1),
+                ratio = c.integer("sampling_ratio", 0);
+  const bool half = c.opset >= 16 && c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel",
+             mean = c.text("mode", "avg") == "avg";
   const double scale = c.real("spatial_scale", 1);
   const int64_t count = rois.dim(0);
+  if (h < 1 || w < 1 || ratio > 4096 || h > 1 << 20 || w > 1 << 20)
+    fail("regions of ", h, " by ", w, " bins and ", ratio, " samples");
   if (ratio < 1) c.refuse("a sampling_ratio that follows from the regions");
   const auto corner = [&](int64_t i) { return reshape(part(rois, 1, i, i + 1), {count}) * scale - (half ? 0.5 : 0.0); };
   const Tensor x1 = corner(0), y1 = corner(1);
@@ -169,7 +188,9 @@ void roi_align(Call& c) {
   const Shape grid({count, rows, columns});
   const auto clip = [&](Tensor at, int64_t size, Tensor* kept) {
     const double n = static_cast<double>(size);
-    *kept = cast(minimum(compare(at, scalar_like(at, -1), CompareKind::kGe), compare(at, scalar_like(at, n), CompareKind::kLe)), at.dtype());
+    *kept = cast(
+        minimum(compare(at, scalar_like(at, -1), CompareKind::kGe), compare(at, scalar_like(at, n), CompareKind::kLe)),
+        at.dtype());
     return clamp(at, 0, n - 1);
   };
   Tensor in_y, in_x;
@@ -177,16 +198,65 @@ void roi_align(Call& c) {
   const Tensor x = clip(reshape(broadcast(xs, grid, {0, 2}), {count, rows * columns}), image.dim(2), &in_x);
   const Tensor images = gather(image, which, 0);
   Sampling s{"linear", "border", true};
-  // Of four neighbours each product counts for a maximum, their sum for a mean.
-  if (!mean) c.refuse("the maximum of a region's samples");
   const Tensor kept = mul(in_y, in_x);
-  Tensor z = sampled(s, images, {y, x});
+  Tensor z = sampled(s, images, {y, x}, !mean);
   z = mul(z, broadcast(kept, z.shape(), {0, 1}));
-  z = reduce_mean(reshape(z, {count, h, ratio, w, ratio, image.dim(3)}), {2, 4});
+  z = reshape(z, {count, h, ratio, w, ratio, image.dim(3)});
+  z = mean ? reduce_mean(z, {2, 4}) : reduce_max(z, {2, 4});
   c.give_last(z);
 }
 
-constexpr Rule kRules[] = {{"AffineGrid", affine_grid}, {"GridSample", grid_sample}, {"RoiAlign", roi_align}};
+// A convolution whose window reads each of its places where an offset says, weighted.
+void deform_conv(Call& c) {
+  const Value image = c.value(0), w = c.value(1);
+  const Tensor x = image.last(), offset = c.in(2), kernel = w.file();
+  if (x.rank() != 4) c.refuse("images of ", x.rank() - 2, " axes, expected 2");
+  const Window window = window_of(c, {x.dim(1), x.dim(2)}, {kernel.dim(2), kernel.dim(3)});
+  const int64_t n = x.dim(0), groups = c.integer("group", 1), shared = c.integer("offset_group", 1), oh = window.out[0],
+                ow = window.out[1];
+  const int64_t places = window.size[0] * window.size[1], channels = x.dim(3), outputs = kernel.dim(0), count = oh * ow;
+  if (groups < 1 || shared < 1 || channels % shared != 0 || offset.elements() != n * shared * places * 2 * count)
+    fail("offsets ", offset.type().str());
+  const Tensor by = reshape(offset, {n, shared, places, 2, count});
+  const Tensor mask = c.has(4) ? reshape(c.in(4), {n, shared, places, count}) : Tensor();
+  const Sampling s{"linear", "zeros", true};
+  const int64_t each = channels / shared;
+  Tensors columns;  // [N, P, C] of each place of the window
+  for (int64_t p = 0; p < places; ++p) {
+    const int64_t along[] = {p / window.size[1], p % window.size[1]};
+    Tensors parts;
+    for (int64_t g = 0; g < shared; ++g) {
+      Tensors at;
+      for (int a = 0; a < 2; ++a) {
+        const Shape grid({oh, ow});
+        const Tensor base =
+            reshape(iota(c.graph(), DType::kI32, grid, a) * static_cast<double>(window.strides[static_cast<size_t>(a)]),
+                    {count});
+        const double shift = static_cast<double>(along[a] * window.dilation[static_cast<size_t>(a)] -
+                                                 window.low[static_cast<size_t>(a)]);
+        const Tensor moved = reshape(slice(by, {0, g, p, a, 0}, {n, g + 1, p + 1, a + 1, count}, {}), {n, count});
+        at.push_back(moved + (cast(base, moved.dtype()) + shift));
+      }
+      Tensor one = sampled(s, part(x, 3, g * each, (g + 1) * each), at);
+      if (mask)
+        one = mul(one, broadcast(reshape(slice(mask, {0, g, p, 0}, {n, g + 1, p + 1, count}, {}), {n, count}),
+                                 one.shape(), {0, 1}));
+      parts.push_back(one);
+    }
+    columns.push_back(reshape(parts.size() == 1 ? parts[0] : concat(parts, 2), {n, count, 1, channels}));
+  }
+  // As a convolution whose window is the list of places.
+  const Tensor all = columns.size() == 1 ? columns[0] : concat(columns, 2);
+  const Tensor flat = transpose(reshape(kernel, {outputs, kernel.dim(1), places}), {2, 1, 0});
+  Tensor y =
+      conv(reshape(all, {n * count, places, channels}), flat, {.groups = groups, .precision = c.walk.precision()});
+  y = reshape(y, {n, oh, ow, outputs});
+  if (c.has(3)) y = y + c.in(3);
+  c.give_last(y);
+}
+
+constexpr Rule kRules[] = {
+    {"AffineGrid", affine_grid}, {"DeformConv", deform_conv}, {"GridSample", grid_sample}, {"RoiAlign", roi_align}};
 
 }  // namespace
 }  // namespace sampling_ops

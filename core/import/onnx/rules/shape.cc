@@ -25,7 +25,8 @@ void reshape_rule(Call& c) {
   const Value x = c.value(0);
   const Shape shape = x.shape();
   Ints dims = c.has(1) ? c.known_ints(1) : c.ints("shape");
-  if (dims.size() > static_cast<size_t>(kMaxRank)) c.refuse("a target of ", dims.size(), " dimensions, expected up to ", kMaxRank);
+  if (dims.size() > static_cast<size_t>(kMaxRank))
+    c.refuse("a target of ", dims.size(), " dimensions, expected up to ", kMaxRank);
   int64_t known = 1;
   int open = -1;
   for (size_t a = 0; a < dims.size(); ++a) {
@@ -121,9 +122,9 @@ void tile_rule(Call& c) {
 }
 
 constexpr Rule kRules[] = {
-    {"Expand", expand_rule},   {"Flatten", flatten_rule}, {"Reshape", reshape_rule},
-    {"Shape", shape_rule},     {"Size", size_rule},       {"Squeeze", squeeze_rule},
-    {"Tile", tile_rule},       {"Transpose", transpose_rule}, {"Unsqueeze", unsqueeze_rule},
+    {"Expand", expand_rule}, {"Flatten", flatten_rule},     {"Reshape", reshape_rule},
+    {"Shape", shape_rule},   {"Size", size_rule},           {"Squeeze", squeeze_rule},
+    {"Tile", tile_rule},     {"Transpose", transpose_rule}, {"Unsqueeze", unsqueeze_rule},
 };
 
 }  // namespace

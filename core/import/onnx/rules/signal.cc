@@ -12,7 +12,9 @@ constexpr double kPi = 3.14159265358979323846;
 constexpr int64_t kMostLength = 4096;  // of a matrix's side
 
 Tensor floats(Call& c, const std::vector<double>& values, const Shape& shape, DType dtype) {
-  return cast(constant(c.graph(), {DType::kF64, shape}, {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}), dtype);
+  return cast(constant(c.graph(), {DType::kF64, shape},
+                       {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}),
+              dtype);
 }
 
 struct Waves {
@@ -51,10 +53,13 @@ Complex transformed(Call& c, Complex x, int64_t length, int64_t out, bool invers
   const Waves w = waves(length, out, length, inverse);
   const DotOptions exact{.precision = MathPrecision::kHighest};
   const DType dtype = x.real.dtype();
-  const Tensor cosine = floats(c, w.real, Shape({length, out}), dtype), sine = floats(c, w.imaginary, Shape({length, out}), dtype);
+  const Tensor cosine = floats(c, w.real, Shape({length, out}), dtype),
+               sine = floats(c, w.imaginary, Shape({length, out}), dtype);
   std::vector<int64_t> dims = x.real.shape().vec();
   dims.back() = out;
-  const auto times = [&](Tensor t, Tensor m) { return reshape(dot(reshape(t, {t.elements() / length, length}), m, exact), Shape(dims)); };
+  const auto times = [&](Tensor t, Tensor m) {
+    return reshape(dot(reshape(t, {t.elements() / length, length}), m, exact), Shape(dims));
+  };
   Complex y{times(x.real, cosine), times(x.real, sine)};
   if (x.imaginary) {
     x.imaginary = fitted(x.imaginary, length);
@@ -100,8 +105,10 @@ void stft(Call& c) {
   const Tensor x = c.in(0);
   const auto step = static_cast<int64_t>(c.known_real(1));
   const int64_t length = c.has(3) ? static_cast<int64_t>(c.known_real(3)) : c.has(2) ? c.in(2).dim(0) : 0;
-  if (x.rank() != 3 || step < 1 || length < 1 || length > x.dim(1)) fail("frames of ", length, ", each ", step, " on, of ", x.type().str());
+  if (x.rank() != 3 || step < 1 || length < 1 || length > x.dim(1))
+    fail("frames of ", length, ", each ", step, " on, of ", x.type().str());
   const int64_t frames = (x.dim(1) - length) / step + 1;
+  expect_table(static_cast<double>(frames) * static_cast<double>(length));
   Ints places;
   for (int64_t f = 0; f < frames; ++f)
     for (int64_t i = 0; i < length; ++i) places.push_back(f * step + i);
@@ -123,7 +130,8 @@ void window(Call& c, const std::vector<double>& waves_of) {
   std::vector<double> out;
   for (int64_t i = 0; i < size; ++i) {
     double sum = 0;
-    for (size_t k = 0; k < waves_of.size(); ++k) sum += waves_of[k] * std::cos(2 * kPi * static_cast<double>(k) * static_cast<double>(i) / n);
+    for (size_t k = 0; k < waves_of.size(); ++k)
+      sum += waves_of[k] * std::cos(2 * kPi * static_cast<double>(k) * static_cast<double>(i) / n);
     out.push_back(sum);
   }
   c.give(floats(c, out, Shape({size}), stored_as(to)), to);
@@ -134,7 +142,8 @@ void hamming(Call& c) { window(c, {25.0 / 46, -21.0 / 46}); }
 void blackman(Call& c) { window(c, {0.42, -0.5, 0.08}); }
 
 void mel_weights(Call& c) {
-  const auto bins = static_cast<int64_t>(c.known_real(0)), length = static_cast<int64_t>(c.known_real(1)), rate = static_cast<int64_t>(c.known_real(2));
+  const auto bins = static_cast<int64_t>(c.known_real(0)), length = static_cast<int64_t>(c.known_real(1)),
+             rate = static_cast<int64_t>(c.known_real(2));
   const double low = c.known_real(3), high = c.known_real(4);
   const auto to = static_cast<Element>(c.integer("output_datatype", 1));
   if (bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20) fail(bins, " bins of ", length);
@@ -146,21 +155,26 @@ void mel_weights(Call& c) {
     places.push_back(static_cast<int64_t>(std::floor(static_cast<double>(length + 1) * f / static_cast<double>(rate))));
   }
   const int64_t rows = length / 2 + 1;
+  expect_table(static_cast<double>(rows) * static_cast<double>(bins));
+  if (!(high >= low) || low < 0 || rate < 1 || !(high < 1e12))
+    fail("frequencies ", low, " to ", high, " at a rate of ", rate);
   std::vector<double> out(static_cast<size_t>(rows * bins), 0);
   for (int64_t b = 0; b < bins; ++b) {
-    const int64_t first = places[static_cast<size_t>(b)], middle = places[static_cast<size_t>(b) + 1], last = places[static_cast<size_t>(b) + 2];
+    const int64_t first = places[static_cast<size_t>(b)], middle = places[static_cast<size_t>(b) + 1],
+                  last = places[static_cast<size_t>(b) + 2];
     const auto put = [&](int64_t row, double v) {
       if (row >= 0 && row < rows) out[static_cast<size_t>(row * bins + b)] = v;
     };
     if (middle == first) put(middle, 1);
-    for (int64_t i = first; i <= middle && middle > first; ++i) put(i, static_cast<double>(i - first) / static_cast<double>(middle - first));
+    for (int64_t i = first; i <= middle && middle > first; ++i)
+      put(i, static_cast<double>(i - first) / static_cast<double>(middle - first));
     for (int64_t i = middle; i < last; ++i) put(i, static_cast<double>(last - i) / static_cast<double>(last - middle));
   }
   c.give(floats(c, out, Shape({rows, bins}), stored_as(to)), to);
 }
 
 constexpr Rule kRules[] = {
-    {"BlackmanWindow", blackman}, {"DFT", dft},   {"HammingWindow", hamming}, {"HannWindow", hann},
+    {"BlackmanWindow", blackman},     {"DFT", dft},   {"HammingWindow", hamming}, {"HannWindow", hann},
     {"MelWeightMatrix", mel_weights}, {"STFT", stft},
 };
 

@@ -13,10 +13,13 @@ constexpr const char* kMl = "ai.onnx.ml";
 
 Tensor floats(Call& c, const std::vector<double>& values, const Shape& shape) {
   std::vector<float> narrow(values.begin(), values.end());
-  return constant(c.graph(), {DType::kF32, shape}, {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
+  return constant(c.graph(), {DType::kF32, shape},
+                  {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
 }
 
-Tensor row(Call& c, const std::vector<double>& values) { return floats(c, values, Shape({static_cast<int64_t>(values.size())})); }
+Tensor row(Call& c, const std::vector<double>& values) {
+  return floats(c, values, Shape({static_cast<int64_t>(values.size())}));
+}
 
 // One number, or one a feature.
 Tensor spread_row(Call& c, const std::vector<double>& values) {
@@ -37,7 +40,9 @@ void normalizer(Call& c) {
   const Tensor x = real(c, 0);
   const std::string norm = c.text("norm", "MAX");
   const int64_t axis = x.rank() - 1;
-  const Tensor size = norm == "L1" ? reduce_sum(abs(x), {axis}, true) : norm == "L2" ? sqrt(reduce_sum(square(x), {axis}, true)) : reduce_max(x, {axis}, true);
+  const Tensor size = norm == "L1"   ? reduce_sum(abs(x), {axis}, true)
+                      : norm == "L2" ? sqrt(reduce_sum(square(x), {axis}, true))
+                                     : reduce_max(x, {axis}, true);
   c.give(x / select(compare(size, scalar_like(size, 0), CompareKind::kEq), scalar_like(size, 1), size), Element::kF32);
 }
 
@@ -51,7 +56,8 @@ void imputer(Call& c) {
   const std::vector<double> values = c.reals("imputed_value_floats");
   if (values.empty()) c.refuse("values that are no floats");
   const double missing = c.real("replaced_value_float", 0);
-  const Tensor gone = std::isnan(missing) ? compare(x, x, CompareKind::kNe) : compare(x, scalar_like(x, missing), CompareKind::kEq);
+  const Tensor gone =
+      std::isnan(missing) ? compare(x, x, CompareKind::kNe) : compare(x, scalar_like(x, missing), CompareKind::kEq);
   c.give(choose(gone, cast(spread_row(c, values), x.dtype()), x));
 }
 
@@ -76,12 +82,14 @@ void label_encoder(Call& c) {
       const Ints ints = c.ints(cat(stem, "_int64s"));
       return {ints.begin(), ints.end()};
     }
-    if (const TensorData* data = c.tensor(cat(stem, "_tensor")); data && data->element != Element::kString) return to_array(*data).take().to<double>();
+    if (const TensorData* data = c.tensor(cat(stem, "_tensor")); data && data->element != Element::kString)
+      return to_array(*data).take().to<double>();
     c.refuse("labels that are strings");
   };
   const std::vector<double> keys = list("keys"), values = list("values");
   if (keys.size() != values.size()) fail(keys.size(), " keys and ", values.size(), " values");
-  const bool to_float = c.has_attr("values_floats") || (c.tensor("values_tensor") && c.tensor("values_tensor")->element == Element::kF32);
+  const bool to_float =
+      c.has_attr("values_floats") || (c.tensor("values_tensor") && c.tensor("values_tensor")->element == Element::kF32);
   const TensorData* data = c.tensor("values_tensor");
   const Element to = data ? data->element : to_float ? Element::kF32 : Element::kI64;
   double missing = to_float ? c.real("default_float", 0) : static_cast<double>(c.integer("default_int64", -1));
@@ -89,7 +97,8 @@ void label_encoder(Call& c) {
   const Tensor x = c.in(0);
   Tensor y = full(c.graph(), stored_as(to), x.shape(), missing);
   for (size_t i = keys.size(); i-- > 0;) {
-    const Tensor is = std::isnan(keys[i]) ? compare(x, x, CompareKind::kNe) : compare(x, scalar_like(x, keys[i]), CompareKind::kEq);
+    const Tensor is =
+        std::isnan(keys[i]) ? compare(x, x, CompareKind::kNe) : compare(x, scalar_like(x, keys[i]), CompareKind::kEq);
     y = select(is, scalar_like(y, values[i]), y);
   }
   c.give(y, to);
@@ -133,14 +142,17 @@ void linear_classifier(Call& c) {
   const int64_t features = x.dim(-1), rows = static_cast<int64_t>(weights.size()) / std::max<int64_t>(1, features);
   int64_t classes = 0;
   const Ints labels = class_labels(c, &classes);
-  if (rows < 1 || rows * features != static_cast<int64_t>(weights.size())) fail(weights.size(), " coefficients of ", features, " features");
-  Tensor scores = dot(x, floats(c, weights, Shape({rows, features})), {.tb = true, .precision = MathPrecision::kHighest});
+  if (rows < 1 || rows * features != static_cast<int64_t>(weights.size()))
+    fail(weights.size(), " coefficients of ", features, " features");
+  Tensor scores =
+      dot(x, floats(c, weights, Shape({rows, features})), {.tb = true, .precision = MathPrecision::kHighest});
   if (!bias.empty()) scores = scores + spread_row(c, bias);
   const std::string how = c.text("post_transform", "NONE");
   if (rows == 1 && classes == 2) {
     const Tensor one = answered(how, scores);
     const double middle = how == "NONE" ? 0 : 0.5;
-    const Tensor index = reshape(cast(compare(one, scalar_like(one, middle), CompareKind::kGt), DType::kI32), {x.dim(0)});
+    const Tensor index =
+        reshape(cast(compare(one, scalar_like(one, middle), CompareKind::kGt), DType::kI32), {x.dim(0)});
     c.give(labels_of(c, index, labels), Element::kI64);
     c.give(concat({how == "NONE" ? neg(one) : 1.0 - one, one}, 1), Element::kF32);
     return;
@@ -153,15 +165,18 @@ void linear_regressor(Call& c) {
   const Tensor x = real(c, 0);
   const std::vector<double> weights = c.reals("coefficients"), bias = c.reals("intercepts");
   const int64_t targets = c.integer("targets", 1);
-  if (targets < 1 || targets * x.dim(-1) != static_cast<int64_t>(weights.size())) fail(weights.size(), " coefficients of ", x.dim(-1), " features");
-  Tensor y = dot(x, floats(c, weights, Shape({targets, x.dim(-1)})), {.tb = true, .precision = MathPrecision::kHighest});
+  if (targets < 1 || targets * x.dim(-1) != static_cast<int64_t>(weights.size()))
+    fail(weights.size(), " coefficients of ", x.dim(-1), " features");
+  Tensor y =
+      dot(x, floats(c, weights, Shape({targets, x.dim(-1)})), {.tb = true, .precision = MathPrecision::kHighest});
   if (!bias.empty()) y = y + spread_row(c, bias);
   c.give(answered(c.text("post_transform", "NONE"), y), Element::kF32);
 }
 
 void tree_regressor(Call& c) {
   const Trees trees = trees_of(c, "target");
-  c.give(answered(c.text("post_transform", "NONE"), tree_scores(c, trees, real(c, 0), c.integer("n_targets", 1))), Element::kF32);
+  c.give(answered(c.text("post_transform", "NONE"), tree_scores(c, trees, real(c, 0), c.integer("n_targets", 1))),
+         Element::kF32);
 }
 
 void tree_classifier(Call& c) {
@@ -181,7 +196,8 @@ void tree_classifier(Call& c) {
   const Tensor p = how == "LOGISTIC" ? answered(how, score) : score;
   const bool probability = how == "LOGISTIC" || trees.are_probabilities;
   const Tensor other = probability ? 1.0 - p : neg(p);
-  const Tensor index = reshape(cast(compare(p, scalar_like(p, probability ? 0.5 : 0), CompareKind::kGt), DType::kI32), {all.dim(0)});
+  const Tensor index =
+      reshape(cast(compare(p, scalar_like(p, probability ? 0.5 : 0), CompareKind::kGt), DType::kI32), {all.dim(0)});
   c.give(labels_of(c, index, labels), Element::kI64);
   c.give(concat({other, p}, 1), Element::kF32);
 }

@@ -91,7 +91,7 @@ struct AttrData {
 };
 
 struct NodeData {
-  std::string op, domain, name;  // domain "": ONNX's own
+  std::string op, domain, name;              // domain "": ONNX's own
   std::vector<std::string> inputs, outputs;  // "": absent
   std::vector<AttrData> attrs;
 

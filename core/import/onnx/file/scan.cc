@@ -1,4 +1,4 @@
-#include "import/onnx/file_scan.h"
+#include "import/onnx/file/scan.h"
 
 #include "base/room.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "import/onnx/file_order.h"
+#include "import/onnx/file/order.h"
 
 #include <unordered_map>
 

@@ -1,4 +1,4 @@
-#include "import/onnx/file_tensor.h"
+#include "import/onnx/file/tensor_data.h"
 
 #include <fcntl.h>
 
@@ -30,7 +30,8 @@ class HeldBytes : public Bytes {
 
 class FileBytes : public Bytes {
  public:
-  FileBytes(std::shared_ptr<const File> file, int64_t offset, int64_t size) : file_(std::move(file)), offset_(offset), size_(size) {}
+  FileBytes(std::shared_ptr<const File> file, int64_t offset, int64_t size)
+      : file_(std::move(file)), offset_(offset), size_(size) {}
   int64_t size() const override { return size_; }
   Status read(std::span<std::byte> out) const override {
     return file_->read_exactly_at(offset_, out.data(), out.size());
@@ -64,7 +65,8 @@ Result<std::shared_ptr<const Bytes>> external(const TensorProto& from, int64_t s
   if (length != size) return invalid("external data has ", length, " bytes, expected ", size);
   TENON_ASSIGN(const std::shared_ptr<const File> file, files.open(location));
   if (offset > file->size() || size > file->size() - offset)
-    return invalid("external data '", abbreviated(location), "' has ", file->size(), " bytes, expected ", size, " at ", offset);
+    return invalid("external data '", abbreviated(location), "' has ", file->size(), " bytes, expected ", size, " at ",
+                   offset);
   return std::shared_ptr<const Bytes>(std::make_shared<FileBytes>(file, offset, size));
 }
 
@@ -174,7 +176,8 @@ Result<std::shared_ptr<const File>> ExternalFiles::open(const std::string& name)
 
 Result<TensorData> tensor_of(TensorProto& from, ExternalFiles& files) {
   Result<TensorData> out = checked(from, files);
-  if (!out.ok()) return Status(out.status().code(), cat("tensor '", abbreviated(from.name()), "' ", out.status().message()));
+  if (!out.ok())
+    return Status(out.status().code(), cat("tensor '", abbreviated(from.name()), "' ", out.status().message()));
   out->name = from.name();
   return out;
 }

@@ -4,10 +4,10 @@
 #include "base/file/file.h"
 #include "base/text.h"
 #include "checkpoint/within_memory.h"
-#include "import/onnx/file.h"
-#include "import/onnx/file_order.h"
-#include "import/onnx/file_scan.h"
-#include "import/onnx/file_tensor.h"
+#include "import/onnx/file/file.h"
+#include "import/onnx/file/order.h"
+#include "import/onnx/file/scan.h"
+#include "import/onnx/file/tensor_data.h"
 #include "onnx.pb.h"
 
 namespace tenon::onnx {
@@ -184,9 +184,8 @@ Status named(const Status& status, const std::string& path) {
 }  // namespace
 
 Result<OnnxFile> parse_file(std::string bytes, const std::string& path) {
-  Result<OnnxFile> out = within_memory("read", path, [&] {
-    return parsed(std::move(bytes), path, path.empty() ? std::string() : directory_of(path));
-  });
+  Result<OnnxFile> out = within_memory(
+      "read", path, [&] { return parsed(std::move(bytes), path, path.empty() ? std::string() : directory_of(path)); });
   return out.ok() ? std::move(out) : named(out.status(), path);
 }
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "import/onnx/file.h"
+#include "import/onnx/file/file.h"
 
 namespace tenon::onnx {
 

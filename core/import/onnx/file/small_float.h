@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "import/onnx/file.h"
+#include "import/onnx/file/file.h"
 
 namespace tenon::onnx {
 

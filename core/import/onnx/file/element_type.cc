@@ -3,8 +3,8 @@
 
 #include "base/half.h"
 #include "base/text.h"
-#include "import/onnx/file.h"
-#include "import/onnx/small_float.h"
+#include "import/onnx/file/file.h"
+#include "import/onnx/file/small_float.h"
 
 namespace tenon::onnx {
 namespace {
@@ -17,15 +17,13 @@ struct Facts {
 
 constexpr DType kNo = DType::kNone, kF32 = DType::kF32, kI32 = DType::kI32, kI64 = DType::kI64;
 constexpr std::array<Facts, 27> kFacts = {{
-    {"none", kNo, 0},         {"f32", kF32, 32},       {"u8", kI32, 8},
-    {"i8", kI32, 8},          {"u16", kI32, 16},       {"i16", kI32, 16},
-    {"i32", kI32, 32},        {"i64", kI64, 64},       {"string", kNo, 0},
-    {"bool", DType::kBool, 8}, {"f16", DType::kF16, 16}, {"f64", DType::kF64, 64},
-    {"u32", kI64, 32},        {"u64", kI64, 64},       {"complex64", kNo, 64},
-    {"complex128", kNo, 128}, {"bf16", DType::kBF16, 16}, {"f8e4m3fn", kF32, 8},
-    {"f8e4m3fnuz", kF32, 8},  {"f8e5m2", kF32, 8},     {"f8e5m2fnuz", kF32, 8},
-    {"u4", kI32, 4},          {"i4", kI32, 4},         {"f4e2m1", kF32, 4},
-    {"f8e8m0", kF32, 8},      {"u2", kI32, 2},         {"i2", kI32, 2},
+    {"none", kNo, 0},           {"f32", kF32, 32},         {"u8", kI32, 8},          {"i8", kI32, 8},
+    {"u16", kI32, 16},          {"i16", kI32, 16},         {"i32", kI32, 32},        {"i64", kI64, 64},
+    {"string", kNo, 0},         {"bool", DType::kBool, 8}, {"f16", DType::kF16, 16}, {"f64", DType::kF64, 64},
+    {"u32", kI64, 32},          {"u64", kI64, 64},         {"complex64", kNo, 64},   {"complex128", kNo, 128},
+    {"bf16", DType::kBF16, 16}, {"f8e4m3fn", kF32, 8},     {"f8e4m3fnuz", kF32, 8},  {"f8e5m2", kF32, 8},
+    {"f8e5m2fnuz", kF32, 8},    {"u4", kI32, 4},           {"i4", kI32, 4},          {"f4e2m1", kF32, 4},
+    {"f8e8m0", kF32, 8},        {"u2", kI32, 2},           {"i2", kI32, 2},
 }};
 
 const Facts* facts(Element element) {
@@ -58,8 +56,7 @@ void unpack_floats(Element element, std::span<const std::byte> from, std::span<s
   const std::vector<float> values = small_float_values(element);
   const int64_t bits = element_bits(element);
   for (size_t i = 0; i < to.size() / 4; ++i) {
-    const int code = bits == 8 ? static_cast<int>(from[i])
-                               : static_cast<int>(from[i / 2]) >> (i % 2 * 4) & 15;
+    const int code = bits == 8 ? static_cast<int>(from[i]) : static_cast<int>(from[i / 2]) >> (i % 2 * 4) & 15;
     std::memcpy(&to[i * 4], &values[static_cast<size_t>(code)], 4);
   }
 }
@@ -144,9 +141,11 @@ std::string TensorData::str() const { return cat(element_name(element), "[", joi
 Result<Array> to_array(const TensorData& tensor) {
   const DType dtype = stored_as(tensor.element);
   if (dtype == DType::kNone)
-    return Status(Code::kUnsupported, cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", whose elements are none of Tenon's"));
+    return Status(Code::kUnsupported,
+                  cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", whose elements are none of Tenon's"));
   if (tensor.dims.size() > kMaxRank)
-    return Status(Code::kUnsupported, cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", expected up to ", kMaxRank, " dimensions"));
+    return Status(Code::kUnsupported, cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", expected up to ",
+                                          kMaxRank, " dimensions"));
   const Type type{dtype, Shape(tensor.dims)};
   std::vector<std::byte> raw(static_cast<size_t>(tensor.bytes->size()));
   TENON_TRY(tensor.bytes->read(raw));

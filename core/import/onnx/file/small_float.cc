@@ -1,4 +1,4 @@
-#include "import/onnx/small_float.h"
+#include "import/onnx/file/small_float.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,9 +14,9 @@ float number(int code, int exponent_bits, int mantissa_bits, int bias) {
   const int mantissa = code & ((1 << mantissa_bits) - 1);
   const int exponent = code >> mantissa_bits & ((1 << exponent_bits) - 1);
   const bool negative = (code >> (mantissa_bits + exponent_bits) & 1) != 0;
-  const float size = exponent == 0
-                         ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
-                         : std::ldexp(static_cast<float>(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
+  const float size =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), 1 - bias - mantissa_bits)
+                    : std::ldexp(static_cast<float>(mantissa + (1 << mantissa_bits)), exponent - bias - mantissa_bits);
   return negative ? -size : size;
 }
 

@@ -1,0 +1,66 @@
+// tenon import: a model of an ONNX file as what TensorFlow, TF Serving and `tenon serve` open.
+#include <charconv>
+
+#include "command.h"
+#include "export_flags.h"
+#include "process.h"
+#include "tenon/export.h"
+#include "tenon/exported_model.h"
+#include "tenon/onnx.h"
+
+namespace tenon::runner {
+namespace {
+
+void declare_import(Flags& flags, const std::vector<std::string>&) {
+  add_export_flags(flags);
+  flags.texts("dim", "NAME=SIZE: the size of a dimension that the file leaves open; may be given several times");
+}
+
+OnnxOptions dims_of(const Flags& flags) {
+  OnnxOptions out;
+  for (const std::string& given : flags.list("dim")) {
+    const size_t equals = given.rfind('=');
+    int64_t size = 0;
+    const char* end = given.data() + given.size();
+    const bool number = equals != given.npos && std::from_chars(given.data() + equals + 1, end, size).ptr == end;
+    if (!number || size < 1) throw UsageError{format("--dim: '%s', expected NAME=SIZE", given.c_str())};
+    out.dims[given.substr(0, equals)] = size;
+  }
+  return out;
+}
+
+int run_import(const Flags& flags, const std::vector<std::string>& words) {
+  expect_words(words, 1, 1, "one FILE.onnx");
+  const std::string output = flags.required("output");
+  const ExportOptions options = export_options(flags);
+  const OnnxModel model = import_onnx(words[0], dims_of(flags)).take();
+  const Strategy strategy(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed"))});
+  const std::vector<FeatureSpec> features = model.features();
+  {  // makes the variables, with the file's values
+    Arrays example;
+    for (const FeatureSpec& feature : features)
+      example.emplace(feature.name, Array(feature.batch_type(strategy.num_replicas_in_sync())));
+    Function first = strategy.function(model, {.name = "model"});
+    (void)first(example);
+  }
+  const std::string path = export_function(strategy, model, features, output, options).take();
+  int64_t parameters = 0;
+  for (const OnnxVariable& v : model.variables()) parameters += v.type.shape.elements();
+  if (flags.boolean("json"))
+    print_line(Json("result").add("model", words[0]).add("output", path).add("parameters", parameters).str());
+  else
+    print_line(format("%s, %s parameters, in %s", words[0].c_str(), with_commas(parameters).c_str(), path.c_str()));
+  return 0;
+}
+
+}  // namespace
+
+const Command kImport{
+    .name = "import",
+    .arguments = "FILE.onnx --output DIR [FLAGS]",
+    .summary = "Writes an ONNX model for what serves it: TensorFlow, TF Serving, tenon serve",
+    .declare = declare_import,
+    .run = run_import,
+};
+
+}  // namespace tenon::runner

@@ -1,0 +1,271 @@
+// ONNX models as functions: what they give, how they train, what is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tenon/layers.h"
+#include "tenon/losses.h"
+#include "tenon/onnx.h"
+#include "tenon/optimizers.h"
+#include "tenon/strategy.h"
+#include "unit/import/onnx/made_file.h"
+
+namespace tenon {
+namespace {
+
+OnnxModel opened(const MadeFile& made, OnnxOptions options = {}) {
+  const TemporaryDirectory directory;
+  return import_onnx(made.write(directory.path()), std::move(options)).take();
+}
+
+std::vector<float> run(const OnnxModel& model, const Arrays& inputs, Strategy strategy = Strategy("cpu")) {
+  return strategy.function(model)(inputs).all().begin()->second.to<float>();
+}
+
+// y = softmax(relu(x hidden' + bias) head + bias2)
+MadeFile classifier() {
+  MadeFile made;
+  made.input("x", {-1, 2});
+  made.floats("hidden.weight", {2, 2}, {1, 2, 3, -4});  // [out, in]
+  made.floats("hidden.bias", {2}, {0.5, 1});
+  made.floats("head.weight", {2, 3}, {1, 0, -1, 2, 1, 0});
+  made.floats("head.bias", {3}, {0, 1, 0});
+  onnx::NodeProto& gemm = made.node("Gemm", {"x", "hidden.weight", "hidden.bias"}, {"h"}, "hidden");
+  MadeFile::attr(gemm, "transB", 1);
+  made.node("Relu", {"h"}, {"r"}, "act");
+  made.node("MatMul", {"r", "head.weight"}, {"m"}, "head");
+  made.node("Add", {"m", "head.bias"}, {"logits"}, "bias");
+  made.node("Softmax", {"logits"}, {"y"}, "answer");
+  made.output("y", {-1, 3});
+  return made;
+}
+
+// x = [1, 1]: h = [3.5, 0], r = [3.5, 0], logits = [3.5, 1, -3.5].
+TEST(OnnxModel, GivesWhatItsNodesSay) {
+  const OnnxModel model = opened(classifier());
+  const Array x({1.0f, 1.0f}, {1, 2});
+  const double a = std::exp(3.5), b = std::exp(1.0), c = std::exp(-3.5);
+  const std::vector<float> y = run(model, {{"x", x}});
+  EXPECT_NEAR(y[0], a / (a + b + c), 1e-6);
+  EXPECT_NEAR(y[1], b / (a + b + c), 1e-6);
+  Strategy strategy("cpu");
+  Function logits = strategy.function([&](const Features& in) { return Outputs{{"l", model.logits(in)}}; });
+  EXPECT_EQ(logits({{"x", x}})["l"].to<float>(), (std::vector<float>{3.5, 1, -3.5}));
+}
+
+TEST(OnnxModel, SaysWhatItTakesAndGives) {
+  const OnnxModel model = opened(classifier());
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_EQ(model.inputs()[0].dims, (std::vector<int64_t>{-1, 2}));
+  EXPECT_EQ(model.outputs()[0].name, "y");
+  ASSERT_EQ(model.variables().size(), 4u);
+  EXPECT_EQ(model.variables()[0].name, "hidden.weight");
+  EXPECT_EQ(model.ops()[0], (std::pair<std::string, int64_t>{"Add", 1}));
+  EXPECT_EQ(model.features()[0].type.str(), "f32[2]");
+}
+
+// The loss of class 0 by the logits is p - [1,0,0]; a step of 0.1 takes that from the bias.
+TEST(OnnxModel, TrainsWithTheFilesValuesAndNames) {
+  const OnnxModel model = opened(classifier());
+  Strategy strategy("cpu");
+  Function train = strategy.function(
+      [&](const Features& in) {
+        const CrossEntropy ce = softmax_cross_entropy_per_example(model.logits(in), in["label"]);
+        const Tensor loss = reduce_mean(ce.loss);
+        minimize(SGD(0.1), loss);
+        return Outputs{{"loss", loss}};
+      },
+      {.mode = Mode::kTrain});
+  const double a = std::exp(3.5), b = std::exp(1.0), c = std::exp(-3.5), sum = a + b + c;
+  const Results r = train({{"x", Array({1.0f, 1.0f}, {1, 2})}, {"label", Array(std::vector<int32_t>{0})}});
+  EXPECT_NEAR(r["loss"].item(), -std::log(a / sum), 1e-6);
+  const std::vector<float> bias = strategy.read<float>("head.bias");
+  EXPECT_NEAR(bias[0], -0.1 * (a / sum - 1), 1e-6);
+  EXPECT_NEAR(bias[1], 1 - 0.1 * b / sum, 1e-6);
+  EXPECT_EQ(strategy.read("hidden.weight").shape(), Shape({2, 2}));
+}
+
+TEST(OnnxModel, FrozenVariablesStay) {
+  const OnnxModel model = opened(classifier(), {.scope = "base", .freeze = "^hidden"});
+  Strategy strategy("cpu");
+  Function train = strategy.function(
+      [&](const Features& in) {
+        const Tensor loss = reduce_mean(square(model.logits(in)));
+        minimize(SGD(0.1), loss);
+        return Outputs{{"loss", loss}};
+      },
+      {.mode = Mode::kTrain});
+  (void)train({{"x", Array({1.0f, 1.0f}, {1, 2})}});
+  EXPECT_EQ(strategy.read<float>("base/hidden.weight"), (std::vector<float>{1, 2, 3, -4}));
+  EXPECT_NE(strategy.read<float>("base/head.bias"), (std::vector<float>{0, 1, 0}));
+  EXPECT_FALSE(model.variables()[0].trainable);
+  EXPECT_TRUE(model.variables()[3].trainable);
+}
+
+TEST(OnnxModel, TheHeadIsReplaced) {
+  const OnnxModel model = opened(classifier(), {.replace_head = 5});
+  Strategy strategy("cpu");
+  const Results r = strategy.function(model)({{"x", Array({1.0f, 1.0f, 2.0f, 0.0f}, {2, 2})}});
+  EXPECT_EQ(r["y"].shape(), Shape({2, 5}));
+  EXPECT_EQ(strategy.read("head/kernel").shape(), Shape({2, 5}));
+  MadeFile none;
+  none.input("x", {-1, 2});
+  none.node("Relu", {"x"}, {"y"});
+  none.output("y", {-1, 2});
+  const TemporaryDirectory directory;
+  EXPECT_NE(import_onnx(none.write(directory.path()), {.replace_head = 5}).status().message().find("no dense layer"),
+            std::string::npos);
+}
+
+// One image of one channel, [[1,2,3],[4,5,6],[7,8,9]], and two 2x2 kernels: sums of the diagonal, and of the other.
+TEST(OnnxModel, KernelsLieAsOursDo) {
+  MadeFile made;
+  made.input("x", {-1, 1, 3, 3});
+  made.floats("w", {2, 1, 2, 2}, {1, 0, 0, 1, 0, 1, 1, 0});
+  made.node("Conv", {"x", "w"}, {"y"});
+  made.output("y", {-1, 2, 2, 2});
+  const OnnxModel model = opened(made);
+  Strategy strategy("cpu");
+  const Array x({1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f, 8.0f, 9.0f}, {1, 1, 3, 3});
+  EXPECT_EQ(run(model, {{"x", x}}, strategy), (std::vector<float>{6, 8, 12, 14, 6, 8, 12, 14}));
+  EXPECT_EQ(strategy.read("w").shape(), Shape({2, 2, 1, 2}));
+  EXPECT_EQ(strategy.read<float>("w"), (std::vector<float>{1, 0, 0, 1, 0, 1, 1, 0}));
+}
+
+// Two channels, so that no weight is one number alone.
+TEST(OnnxModel, BatchNormHasTheBatchsMomentsWhereItTrains) {
+  MadeFile made(15);
+  made.input("x", {-1, 2});
+  made.floats("gamma", {2}, {2, 2});
+  made.floats("beta", {2}, {1, 1});
+  made.floats("mean", {2}, {5, 5});
+  made.floats("var", {2}, {4, 4});
+  onnx::NodeProto& bn = made.node("BatchNormalization", {"x", "gamma", "beta", "mean", "var"}, {"y"}, "bn");
+  auto& eps = *bn.add_attribute();
+  eps.set_name("epsilon");
+  eps.set_type(onnx::AttributeProto::FLOAT);
+  eps.set_f(0);
+  made.output("y", {-1, 2});
+  const Array x({1.0f, 3.0f, 3.0f, 7.0f}, {2, 2});
+  const OnnxModel model = opened(made);
+  EXPECT_EQ(run(model, {{"x", x}}), (std::vector<float>{-3, -1, -1, 3}));  // 2 (x - 5) / 2 + 1
+  Strategy strategy("cpu");
+  Function train = strategy.function(model, {.mode = Mode::kTrain});
+  EXPECT_EQ(train({{"x", x}})["y"].to<float>(), (std::vector<float>{-1, -1, 3, 3}));  // means 2, 5, deviations 1, 2
+  const std::vector<float> mean = strategy.read<float>("mean"), var = strategy.read<float>("var");
+  EXPECT_NEAR(mean[0], 0.9 * 5 + 0.1 * 2, 1e-6);
+  EXPECT_NEAR(var[1], 0.9 * 4 + 0.1 * 4, 1e-6);
+  Strategy frozen("cpu");
+  Function still = frozen.function(opened(made, {.freeze = "gamma"}), {.mode = Mode::kTrain});
+  EXPECT_EQ(still({{"x", x}})["y"].to<float>(), (std::vector<float>{-3, -1, -1, 3}));
+}
+
+// As PyTorch exports x.view(x.size(0), -1).
+TEST(OnnxModel, ShapesAreKnownForAnyNumberOfRows) {
+  MadeFile made;
+  made.input("x", {-1, 2, 3});
+  made.ints("zero", {}, {0});
+  made.ints("first", {1}, {0});
+  made.ints("rest", {1}, {-1});
+  made.node("Shape", {"x"}, {"shape"});
+  made.node("Gather", {"shape", "zero"}, {"rows"});
+  made.node("Unsqueeze", {"rows", "first"}, {"rows1"});
+  onnx::NodeProto& concat = made.node("Concat", {"rows1", "rest"}, {"target"});
+  MadeFile::attr(concat, "axis", 0);
+  made.node("Reshape", {"x", "target"}, {"y"});
+  made.output("y", {-1, 6});
+  const OnnxModel model = opened(made);
+  Strategy strategy("cpu");
+  Function f = strategy.function(model);
+  EXPECT_EQ(f({{"x", Array({DType::kF32, {4, 2, 3}})}})["y"].shape(), Shape({4, 6}));
+  EXPECT_EQ(f({{"x", Array({DType::kF32, {1, 2, 3}})}})["y"].shape(), Shape({1, 6}));
+}
+
+TEST(OnnxModel, NumbersThatShapesNeedAreAskedFor) {
+  MadeFile made;
+  made.input("x", {6});
+  made.input("target", {2}, 7);
+  made.node("Reshape", {"x", "target"}, {"y"}, "turn");
+  made.output("y", {-1, -1});
+  const OnnxModel model = opened(made);
+  const Array x({DType::kF32, {6}}), target(std::vector<int64_t>{2, 3});
+  Strategy strategy("cpu");
+  try {
+    (void)strategy.function(model)({{"x", x}, {"target", target}});
+    ADD_FAILURE() << "a shape that is not known was taken";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(),
+                 "ONNX node Reshape 'turn': needs numbers of the input 'target' before the step runs; "
+                 "OnnxOptions.values gives them");
+  }
+  EXPECT_EQ(model.wanted(), "target");
+  const OnnxModel fixed = model.with({.values = {{"target", target}}}).take();
+  EXPECT_EQ(fixed.inputs().size(), 1u);
+  EXPECT_EQ(strategy.function(fixed)({{"x", x}})["y"].shape(), Shape({2, 3}));
+}
+
+TEST(OnnxModel, AllNodesWithoutARuleAreListedAtOnce) {
+  MadeFile made;
+  made.input("x", {2});
+  made.node("Frobnicate", {"x"}, {"a"}, "one");
+  made.node("Frobnicate", {"a"}, {"b"}, "two");
+  made.node("Gadget", {"b"}, {"y"}, "three").set_domain("com.example");
+  made.node("Unneeded", {"b"}, {"z"}, "four");
+  made.output("y", {2});
+  const TemporaryDirectory directory;
+  const std::string path = made.write(directory.path());
+  EXPECT_EQ(import_onnx(path).status().message(), "ONNX file '" + path +
+                                                      "': 3 nodes of ops that Tenon does not know: Frobnicate (opset "
+                                                      "18) 'one', 'two'; com.example.Gadget (opset 1) 'three'");
+}
+
+TEST(OnnxModel, WhatANodeRefusesNamesIt) {
+  MadeFile made;
+  made.input("x", {-1, 2});
+  made.floats("w", {3, 2}, {1, 2, 3, 4, 5, 6});
+  made.node("MatMul", {"x", "w"}, {"y"}, "product");
+  made.output("y", {-1, 2});
+  try {
+    (void)run(opened(made), {{"x", Array({DType::kF32, {1, 2}})}});
+    ADD_FAILURE() << "shapes that do not fit were taken";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("ONNX node MatMul 'product': "), std::string::npos) << e.what();
+  }
+  try {
+    (void)run(opened(made), {{"x", Array({DType::kF32, {1, 5}})}});
+    ADD_FAILURE() << "an input of another shape was taken";
+  } catch (const Error& e) {
+    EXPECT_STREQ(e.what(), "input 'x' is f32[1,5], expected f32[batch,2]");
+  }
+}
+
+TEST(OnnxModel, LoopsOfAKnownNumberOfTurnsAreUnrolled) {
+  MadeFile made;
+  made.input("x", {2});
+  made.ints("turns", {}, {3});
+  onnx::NodeProto& loop = made.node("Loop", {"turns", "", "x"}, {"y", "each"}, "loop");
+  auto& attr = *loop.add_attribute();
+  attr.set_name("body");
+  attr.set_type(onnx::AttributeProto::GRAPH);
+  onnx::GraphProto& body = *attr.mutable_g();
+  for (const char* name : {"i", "go", "v"}) body.add_input()->set_name(name);
+  for (const char* name : {"go2", "v2", "v2copy"}) body.add_output()->set_name(name);
+  const auto node = [&](const char* op, std::vector<std::string> inputs, const char* output) {
+    onnx::NodeProto& n = *body.add_node();
+    n.set_op_type(op);
+    for (const std::string& input : inputs) n.add_input(input);
+    n.add_output(output);
+  };
+  node("Identity", {"go"}, "go2");
+  node("Add", {"v", "x"}, "v2");  // x of the graph around
+  node("Identity", {"v2"}, "v2copy");
+  made.output("y", {2});
+  made.output("each", {3, 2});
+  Strategy strategy("cpu");
+  const Results r = strategy.function(opened(made))({{"x", Array({1.0f, 2.0f})}});
+  EXPECT_EQ(r["y"].to<float>(), (std::vector<float>{4, 8}));
+  EXPECT_EQ(r["each"].to<float>(), (std::vector<float>{2, 4, 3, 6, 4, 8}));
+}
+
+}  // namespace
+}  // namespace tenon
