@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "export/tensorflow/graph_writer.h"
 #include "export/tensorflow/image/image_files.h"
-#include "export/tensorflow/weights.h"
+#include "export/tensorflow/saved_weights.h"
 #include "op/op.h"
 
 namespace tenon {

@@ -13,13 +13,17 @@
 namespace tenon::runner {
 namespace {
 
-// The model that is named among the words, which may hold values of flags too, or that a directory among them remembers.
+// The model that is named among the words, which may hold values of flags too, or that a directory among them remembers, or a file's.
 const models::ModelInfo* model_among(const std::vector<std::string>& words) {
   for (const std::string& w : words)
-    if (const models::ModelInfo* m = models::find_model(w)) return m;
+    if (const models::ModelInfo* m = models::is_onnx_file(w) ? nullptr : models::find_model(w)) return m;
   for (const std::string& w : words) try {
       if (const auto record = read_model_record(w)) return models::find_model(record->model);
     } catch (const Error&) {  // not a directory of ours, or said later
+    }
+  for (const std::string& w : words) try {
+      if (models::is_onnx_file(w)) return models::find_model(w);
+    } catch (const Error&) {  // said later, unless it is to be made
     }
   return nullptr;
 }

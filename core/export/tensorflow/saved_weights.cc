@@ -1,4 +1,4 @@
-#include "export/tensorflow/weights.h"
+#include "export/tensorflow/saved_weights.h"
 
 #include "base/text.h"
 
