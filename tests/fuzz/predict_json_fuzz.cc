@@ -36,14 +36,17 @@ class AnyModel : public ServedModel {
   }
   const std::vector<ServingSignature> signatures_ = {
       {"serving_default", "tensorflow/serving/predict", {value("x", DType::kF32, {2, 2})}, {}},
-      {"f", "tensorflow/serving/classify", {{"f", ServingValue::Kind::kImage, "image", {DType::kU8, {2, 2, 1}}}}, {}},
-      {"r", "tensorflow/serving/regress", {value("d", DType::kF64, {})}, {}},
+      {"f",
+       "tensorflow/serving/classify",
+       {{"f", ServingValue::Kind::kImage, "image", {DType::kU8, {2, 2, 1}}}},
+       {value("scores", DType::kF32, {2})}},
+      {"r", "tensorflow/serving/regress", {value("d", DType::kF64, {})}, {value("y", DType::kF32, {})}},
       {"m",
        "tensorflow/serving/predict",
        {value("a", DType::kI32, {2}), value("b", DType::kBool, {}), value("c", DType::kU8, {1, 1}),
         value("d", DType::kI64, {}), value("e", DType::kF32, {0})},
        {}},
-      {"h", "tensorflow/serving/predict", {value("h", DType::kBF16, {})}, {}},
+      {"h", "tensorflow/serving/predict", {value("h", DType::kBF16, {}), value("i", DType::kF16, {})}, {}},
   };
 };
 
@@ -54,6 +57,16 @@ void require_finite(const Array& array) {
     T number;
     std::memcpy(&number, bytes.data() + at, sizeof number);
     require(std::isfinite(number));
+  }
+}
+
+// Bits of infinity, and those above it, are no numbers.
+void require_below(const Array& array, uint16_t infinity) {
+  const auto bytes = array.bytes();
+  for (size_t at = 0; at < bytes.size(); at += 2) {
+    uint16_t bits;
+    std::memcpy(&bits, bytes.data() + at, sizeof bits);
+    require((bits & 0x7fff) < infinity);
   }
 }
 
@@ -68,6 +81,8 @@ void check_request(const ParsedRequest& request) {
     for (int axis = 0; axis < input.type.shape.rank(); ++axis) require(array.dim(axis + 1) == input.type.shape[axis]);
     if (input.type.dtype == DType::kF32) require_finite<float>(array);
     if (input.type.dtype == DType::kF64) require_finite<double>(array);
+    if (input.type.dtype == DType::kBF16) require_below(array, 0x7f80);
+    if (input.type.dtype == DType::kF16) require_below(array, 0x7c00);
     bytes += array.type().bytes();
   }
   require(bytes <= kLimits.max_bytes);

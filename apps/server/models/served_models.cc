@@ -150,6 +150,9 @@ Status ServedModels::change(const std::vector<ModelConfig>& configs) {
       if (model) gone.push_back(std::move(model));
     models_ = std::move(fresh);
   }
+  std::string names;
+  for (const ModelConfig& config : configs) names += (names.empty() ? "" : ", ") + config.name;
+  log_("other models are served now: " + (names.empty() ? "none" : names));
   for (const auto& model : gone) model->leave();
   std::erase_if(leaving_, [](const auto& model) { return model->versions()->dropped(); });
   std::move(gone.begin(), gone.end(), std::back_inserter(leaving_));

@@ -38,7 +38,7 @@ Status read_lines(dom::element value, const char* key, int64_t most, ParsedText*
 }
 
 Status read_object(dom::object object, int64_t most, ParsedText* out) {
-  dom::element instances, inputs, stream;
+  dom::element instances, inputs, stream, signature;
   const bool rows = object["instances"].get(instances) == simdjson::SUCCESS,
              columns = object["inputs"].get(inputs) == simdjson::SUCCESS;
   for (const auto& [key, value] : object)
@@ -46,6 +46,12 @@ Status read_object(dom::object object, int64_t most, ParsedText* out) {
       return invalid("the key " + json_string(key) + " is not known; expected instances, inputs or stream");
   if (rows == columns)
     return invalid(rows ? "Not expecting both 'inputs' and 'instances' keys" : "Missing 'inputs' or 'instances' key");
+  if (object["signature_name"].get(signature) == simdjson::SUCCESS) {
+    std::string_view key;
+    if (signature.get(key) != simdjson::SUCCESS) return invalid("'signature_name' is no text");
+    if (key != "serving_default")
+      return invalid("Serving signature name: " + json_string(key) + " not found in signature def");
+  }
   out->columns = columns;
   if (object["stream"].get(stream) == simdjson::SUCCESS && stream.get(out->stream) != simdjson::SUCCESS)
     return invalid("'stream' is not true or false");

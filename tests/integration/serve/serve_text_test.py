@@ -104,6 +104,7 @@ def check_refusals(served):
     refused("too many", "gpt", {"instances": ["a"] * 600}, 400, "the request has 600 texts, the server takes at most 512")
     refused("a prompt that leaves no room", "gpt", {"instances": ["a", "After 3 comes " * 40]}, 400, "element 1: the prompt has")
     refused("a verb of tensors", "gpt", {"examples": []}, 400, "expected :predict", "classify")
+    refused("another signature", "gpt", {"instances": ["a"], "signature_name": "none"}, 400, 'name: "none" not found')
     refused("another version", "gpt/versions/2", {"instances": ["a"]}, 404, "has version 1 alone")
     found = served.events("gpt", "After 3 comes " * 40)
     check("a stream tells its error", "the prompt has" in found[-1].get("error", ""), found)

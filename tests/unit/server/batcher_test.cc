@@ -59,6 +59,9 @@ TEST(RowsWorth, PaddingIsHeldAgainstTwoBatches) {
   EXPECT_EQ(by_row, (std::vector<int64_t>{1, 2, 2, 4, 4, 4, 7, 8}));  // 7: 8 or 4 + 4
   EXPECT_EQ(by_batch, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(rows_worth(3, sizes, {{1, 1}, {2, 1.5}, {4, 2.6}}), 2);
+  // Nearly by row: padded to 32, seventeen that wait would take as long as it takes for seventeen more to come.
+  const SizeSeconds resnet{{1, 0.035}, {2, 0.064}, {4, 0.121}, {8, 0.228}, {16, 0.44}, {32, 0.75}};
+  EXPECT_EQ(rows_worth(17, {1, 2, 4, 8, 16, 32}, resnet), 16);
   EXPECT_EQ(rows_worth(3, sizes, {{1, 1}, {2, 1.5}, {4, 2.4}}), 3);
 }
 

@@ -176,6 +176,22 @@ TEST_F(TextBatcherTest, StreamsATextAsItGrowsUntilNobodyReads) {
   EXPECT_EQ(cut.code(), Code::kInterrupted);
 }
 
+TEST_F(TextBatcherTest, WhatIsStreamedGoesAloneInItsTurn) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto b = ask({"b"});
+  auto streamed = stream("xyz", 9);
+  auto c = ask({"c"}), d = ask({"d"});
+  gate->open();
+  EXPECT_EQ(*b->get(), Lines{"bb"});
+  EXPECT_EQ(streamed.get().first, "xyz");
+  EXPECT_EQ(*c->get(), Lines{"cc"});
+  EXPECT_EQ(*d->get(), Lines{"dd"});
+  EXPECT_EQ(*calls, (std::vector<size_t>{1, 1, 2}));
+}
+
 TEST(TextAnswers, AreJson) {
   EXPECT_EQ(text_answer({"a\"", "b\n"}, false), "{\"predictions\":[\"a\\\"\",\"b\\n\"]}\n");
   EXPECT_EQ(text_answer({}, true), "{\"outputs\":[]}\n");
