@@ -19,4 +19,5 @@ failed=0
 "$python" "$here/check_tensorflow.py" "$build/bin/bundle_tool" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
+TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_applications.py" "$build/bin/application_tool" || failed=1
 exit $failed
