@@ -8,8 +8,9 @@ using namespace model_testing;
 
 // Normalizes, drops, and has a weight behind it.
 Sequential body() {
-  return Sequential({BatchNormalization({.momentum = 0.5}), Dropout(0.5), Dense({.units = 5, .activation = relu, .name = "hidden"})},
-                    "body");
+  return Sequential(
+      {BatchNormalization({.momentum = 0.5}), Dropout(0.5), Dense({.units = 5, .activation = relu, .name = "hidden"})},
+      "body");
 }
 
 struct Called {
@@ -29,8 +30,8 @@ struct Called {
 TEST(TrainingFalse, ComputesAsEvaluationDoesAndTrainsTheWeights) {
   Called model({.training = false});
   const double evaluated = model.whole.evaluate(first_input(), labels(), {.verbose = Verbose::kSilent}).at("loss");
-  const auto mean = model.read("body/batch_normalization/moving_mean"), gamma = model.read("body/batch_normalization/gamma"),
-             hidden = model.read("body/hidden/kernel");
+  const auto mean = model.read("body/batch_normalization/moving_mean"),
+             gamma = model.read("body/batch_normalization/gamma"), hidden = model.read("body/hidden/kernel");
   EXPECT_NEAR(model.whole.train_on_batch(first_input(), labels()).at("loss"), evaluated, 1e-6);
   EXPECT_EQ(model.read("body/batch_normalization/moving_mean"), mean);
   EXPECT_NE(model.read("body/batch_normalization/gamma"), gamma);
@@ -73,7 +74,9 @@ TEST(TrainingTrue, IsRefusedWhereNothingIsTrained) {
 // A frozen base keeps its weights under a new head; from a layer on it goes on.
 TEST(Transfer, TrainsWhatIsNotFrozenFromALayerOn) {
   const Symbol x = Input({4});
-  Sequential base({Dense({.units = 6, .activation = tanh, .name = "a"}), Dense({.units = 5, .activation = tanh, .name = "b"})}, "base");
+  Sequential base(
+      {Dense({.units = 6, .activation = tanh, .name = "a"}), Dense({.units = 5, .activation = tanh, .name = "b"})},
+      "base");
   CompileOptions options = sgd(0.5);
   Model first({x}, {Dense({.units = 3, .name = "old"})(base(x))}, "first");
   first.compile(options);
