@@ -54,7 +54,7 @@ const std::vector<Rule>& rules() {
       {"core/model",
        {"public", "core/base", "core/graph", "core/op", "core/autodiff", "core/checkpoint", "core/callback",
         "core/step", "core/layer", "core/optimizer"}},
-      {"core/applications", {"public", "core/base"}},
+      {"core/applications", {"public", "core/base", "core/op"}},
       {"core/corpus", {"public", "core/", "sdk/"}},
       {"sdk/abi", {}, true},
       {"sdk/abi-history", {"sdk/abi"}, true},  // copies of it
