@@ -17,23 +17,30 @@ struct Recipe {
   double learning_rate, epsilon;
 };
 constexpr Recipe kRecipes[] = {
-    {"ResNet", "momentum", 0.1, 1e-7},           {"ResNetV2", "momentum", 0.1, 1e-7},
-    {"DenseNet", "momentum", 0.1, 1e-7},         {"VGG", "momentum", 0.01, 1e-7},
-    {"ConvNeXt", "adamw", 5e-4, 1e-7},           {"ViT", "adamw", 5e-4, 1e-7},
-    {"EfficientNet", "rmsprop_momentum", 0.016, 1e-3}, {"EfficientNetV2", "rmsprop_momentum", 0.016, 1e-3},
+    {"ResNet", "momentum", 0.1, 1e-7},
+    {"ResNetV2", "momentum", 0.1, 1e-7},
+    {"DenseNet", "momentum", 0.1, 1e-7},
+    {"VGG", "momentum", 0.01, 1e-7},
+    {"ConvNeXt", "adamw", 5e-4, 1e-7},
+    {"ViT", "adamw", 5e-4, 1e-7},
+    {"EfficientNet", "rmsprop_momentum", 0.016, 1e-3},
+    {"EfficientNetV2", "rmsprop_momentum", 0.016, 1e-3},
 };
 constexpr Recipe kOtherwise{"", "rmsprop_momentum", 0.045, 1.0};
 
 const Recipe& recipe_of(const Application& a) {
-  const auto* found = std::find_if(std::begin(kRecipes), std::end(kRecipes), [&](const Recipe& r) { return r.family == a.family; });
+  const auto* found =
+      std::find_if(std::begin(kRecipes), std::end(kRecipes), [&](const Recipe& r) { return r.family == a.family; });
   return found == std::end(kRecipes) ? kOtherwise : *found;
 }
 
 std::vector<ModelFlag> flags_of(const Application& a) {
   const std::string_view family = a.family;
   std::vector<ModelFlag> out;
-  if (family.starts_with("MobileNet")) out.push_back({"width_multiplier", 1.0, "of all layers: Keras's alpha", 1e-3, 100});
-  if (family == "MobileNet") out.push_back({"depth_multiplier", int64_t{1}, "channels that each channel becomes", 1, 1000});
+  if (family.starts_with("MobileNet"))
+    out.push_back({"width_multiplier", 1.0, "of all layers: Keras's alpha", 1e-3, 100});
+  if (family == "MobileNet")
+    out.push_back({"depth_multiplier", int64_t{1}, "channels that each channel becomes", 1, 1000});
   if (family == "MobileNetV3") out.push_back({"minimalistic", false, "ReLU, no squeeze and excite, kernels of 3x3"});
   if (family == "AmoebaNet") {
     out.push_back({"num_layers", int64_t{18}, "normal cells", 3, 1000});
@@ -43,7 +50,8 @@ std::vector<ModelFlag> flags_of(const Application& a) {
 }
 
 applications::Options options_of(const Application& a, const Shape& image, const Params& params) {
-  applications::Options o{.input_shape = image, .classes = params.get<int64_t>("num_classes"), .classifier_activation = linear};
+  applications::Options o{
+      .input_shape = image, .classes = params.get<int64_t>("num_classes"), .classifier_activation = linear};
   const std::string_view family = a.family;
   if (family.starts_with("MobileNet")) o.alpha = params.get<double>("width_multiplier", 1);
   if (family == "MobileNet") o.depth_multiplier = params.get<int64_t>("depth_multiplier", 1);

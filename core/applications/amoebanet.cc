@@ -15,12 +15,12 @@ struct Cell {
   std::array<size_t, 10> states;
   std::array<bool, 7> taken;
 };
-constexpr Cell kNormal{{Step::k1x1, Step::kMax3, Step::kNone, Step::k1x7, Step::k1x1, Step::k1x7, Step::kMax3, Step::kNone,
-                        Step::kMean3, Step::k1x1},
+constexpr Cell kNormal{{Step::k1x1, Step::kMax3, Step::kNone, Step::k1x7, Step::k1x1, Step::k1x7, Step::kMax3,
+                        Step::kNone, Step::kMean3, Step::k1x1},
                        {1, 1, 1, 0, 0, 0, 2, 2, 1, 5},
                        {false, true, true, false, false, true, false}};
-constexpr Cell kReduction{{Step::kMax2, Step::kMax3, Step::kNone, Step::k3x3, Step::k1x7, Step::kMax3, Step::kNone, Step::kMax2,
-                           Step::kMean3, Step::k1x1},
+constexpr Cell kReduction{{Step::kMax2, Step::kMax3, Step::kNone, Step::k3x3, Step::k1x7, Step::kMax3, Step::kNone,
+                           Step::kMax2, Step::kMean3, Step::k1x1},
                           {0, 0, 2, 1, 2, 2, 3, 1, 2, 3},
                           {true, true, true, true, false, false, false}};
 
@@ -28,7 +28,8 @@ class Amoeba {
  public:
   explicit Amoeba(double dropped) : dropped_(dropped) {}
 
-  Map cell(const Cell& cell, const Map& in, const std::optional<Map>& before, int64_t filters, int64_t stride, const std::string& name) const {
+  Map cell(const Cell& cell, const Map& in, const std::optional<Map>& before, int64_t filters, int64_t stride,
+           const std::string& name) const {
     const Map beside = before ? as_large(*before, in, filters, name) : in;
     std::vector<Map> states{rectified(in, filters, 1, 1, name + "/1x1", name + "/beginning_bn"), beside};
     for (size_t i = 0; i < 10; i += 2) {
@@ -43,7 +44,8 @@ class Amoeba {
     return joined(states, cell, name + "/cell_output");
   }
 
-  static Map plain(const Map& x, int64_t filters, const Extent& kernel, const Extent& strides, Padding padding, const std::string& name) {
+  static Map plain(const Map& x, int64_t filters, const Extent& kernel, const Extent& strides, Padding padding,
+                   const std::string& name) {
     return conv(x, {.filters = filters,
                     .kernel = kernel,
                     .strides = strides,
@@ -52,11 +54,13 @@ class Amoeba {
                     .kernel_initializer = fan_out_kernel(),
                     .name = name});
   }
-  static Map normed(const Map& x, const std::string& name) { return norm(x, {.momentum = 0.9997, .epsilon = 1e-3, .name = name}); }
+  static Map normed(const Map& x, const std::string& name) {
+    return norm(x, {.momentum = 0.9997, .epsilon = 1e-3, .name = name});
+  }
 
  private:
-  static Map rectified(const Map& x, int64_t filters, const Extent& kernel, const Extent& strides, const std::string& name,
-                       const std::string& norm_name) {
+  static Map rectified(const Map& x, int64_t filters, const Extent& kernel, const Extent& strides,
+                       const std::string& name, const std::string& norm_name) {
     return normed(plain(act(x, relu, name + "_relu"), filters, kernel, strides, same, name), norm_name);
   }
 
@@ -93,7 +97,8 @@ class Amoeba {
   }
 
   static Map pooled_step(const Map& in, Step step, int64_t filters, int64_t stride, const std::string& name) {
-    const PoolLayerOptions options{.pool_size = step == Step::kMax2 ? 2 : 3, .strides = Extent(stride), .padding = same, .name = name + "/pool"};
+    const PoolLayerOptions options{
+        .pool_size = step == Step::kMax2 ? 2 : 3, .strides = Extent(stride), .padding = same, .name = name + "/pool"};
     const Map x = step == Step::kMean3 ? average_pool(in, options) : max_pool(in, options);
     return x.channels == filters ? x : normed(plain(x, filters, 1, 1, same, name + "/1x1"), name + "/bn_1");
   }

@@ -11,7 +11,8 @@
 namespace tenon::applications {
 namespace {
 
-constexpr Preprocess kNone = Preprocess::kNone, kTf = Preprocess::kTf, kTorch = Preprocess::kTorch, kCaffe = Preprocess::kCaffe;
+constexpr Preprocess kNone = Preprocess::kNone, kTf = Preprocess::kTf, kTorch = Preprocess::kTorch,
+                     kCaffe = Preprocess::kCaffe;
 
 constexpr Application kAll[] = {
     {"ResNet50", "resnet50", "ResNet", 224, kCaffe, ResNet50},
@@ -75,7 +76,8 @@ std::span<const Application> all() { return kAll; }
 
 const Application* find(std::string_view name) {
   const std::string wanted = folded(name);
-  const auto* found = std::find_if(std::begin(kAll), std::end(kAll), [&](const Application& a) { return folded(a.name) == wanted; });
+  const auto* found =
+      std::find_if(std::begin(kAll), std::end(kAll), [&](const Application& a) { return folded(a.name) == wanted; });
   return found == std::end(kAll) ? nullptr : found;
 }
 

@@ -48,7 +48,8 @@ Map patches(const Map& x, int64_t filters, int64_t size, const std::string& name
   const Conv2D conv({.filters = filters, .kernel = size, .strides = size, .name = stem + "_conv" + number});
   const LayerNormalization normal({.epsilon = kFine, .name = stem + "_layernorm" + number});
   const auto less = [&](int64_t n) { return n == kAnySize ? n : n / size; };
-  const Sequential both = stage == 0 ? Sequential({conv, normal}, stem) : Sequential({normal, conv}, stem + "_block" + number);
+  const Sequential both =
+      stage == 0 ? Sequential({conv, normal}, stem) : Sequential({normal, conv}, stem + "_block" + number);
   return {both(x.x), less(x.height), less(x.width), filters};
 }
 
@@ -56,7 +57,8 @@ Symbol convnext_top(const Map& x, const Options& options, const std::string& nam
   if (!options.include_top) return LayerNormalization({.epsilon = kFine})(pooled(x, options));
   Symbol y = GlobalAveragePooling2D(false, name + "_head_gap")(x.x);
   y = LayerNormalization({.epsilon = kFine, .name = name + "_head_layernorm"})(y);
-  return Dense({.units = options.classes, .activation = options.classifier_activation, .name = name + "_head_dense"})(y);
+  return Dense({.units = options.classes, .activation = options.classifier_activation, .name = name + "_head_dense"})(
+      y);
 }
 
 Model convnext(const Options& options, int deep, int64_t width, const char* default_name) {
@@ -73,7 +75,8 @@ Model convnext(const Options& options, int deep, int64_t width, const char* defa
   const std::array<int, 4> depths{3, 3, deep, 3};
   for (int stage = 0; stage < 4; ++stage) {
     x = patches(x, width << stage, stage == 0 ? 4 : 2, name, stage);
-    for (int i = 0; i < depths[static_cast<size_t>(stage)]; ++i) x = convnext_block(x, cat(name, "_stage_", stage, "_block_", i));
+    for (int i = 0; i < depths[static_cast<size_t>(stage)]; ++i)
+      x = convnext_block(x, cat(name, "_stage_", stage, "_block_", i));
   }
   return finish(input, convnext_top(x, options, name), options, name);
 }

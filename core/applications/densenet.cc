@@ -29,7 +29,8 @@ Map halved(const Map& x, const std::string& name) {
 Model densenet(const Options& options, const std::array<int, 4>& blocks, const char* name) {
   expect_options(options, name, {});
   const Map input = image(options, {.size = 224});
-  Map x = conv(pad(input, {3, 3, 3, 3}), {.filters = 64, .kernel = 7, .strides = 2, .use_bias = false, .name = "conv1_conv"});
+  Map x = conv(pad(input, {3, 3, 3, 3}),
+               {.filters = 64, .kernel = 7, .strides = 2, .use_bias = false, .name = "conv1_conv"});
   x = rectified_norm(x, "conv1_bn", "conv1_relu");
   x = max_pool(pad(x, {1, 1, 1, 1}), {.pool_size = 3, .strides = Extent(2), .name = "pool1"});
   for (size_t stage = 0; stage < blocks.size(); ++stage) {

@@ -14,7 +14,7 @@ struct Stage {
 };
 using Stages = std::vector<Stage>;
 
-const Stages kFirstStages = {{3, 1, 32, 16, 1, 1},  {3, 2, 16, 24, 6, 2},   {5, 2, 24, 40, 6, 2}, {3, 3, 40, 80, 6, 2},
+const Stages kFirstStages = {{3, 1, 32, 16, 1, 1},  {3, 2, 16, 24, 6, 2},   {5, 2, 24, 40, 6, 2},  {3, 3, 40, 80, 6, 2},
                              {5, 3, 80, 112, 6, 1}, {5, 4, 112, 192, 6, 2}, {3, 1, 192, 320, 6, 1}};
 
 Stage fused(int64_t repeats, int64_t in, int64_t out, int64_t expansion, int64_t stride) {
@@ -22,12 +22,14 @@ Stage fused(int64_t repeats, int64_t in, int64_t out, int64_t expansion, int64_t
 }
 const Stages kBStages = {fused(1, 32, 16, 1, 1), fused(2, 16, 32, 4, 2), fused(2, 32, 48, 4, 2),
                          {3, 3, 48, 96, 4, 2},   {3, 5, 96, 112, 6, 1},  {3, 8, 112, 192, 6, 2}};
-const Stages kSStages = {fused(2, 24, 24, 1, 1), fused(4, 24, 48, 4, 2),  fused(4, 48, 64, 4, 2),
-                         {3, 6, 64, 128, 4, 2},  {3, 9, 128, 160, 6, 1},  {3, 15, 160, 256, 6, 2}};
-const Stages kMStages = {fused(3, 24, 24, 1, 1),  fused(5, 24, 48, 4, 2),  fused(5, 48, 80, 4, 2), {3, 7, 80, 160, 4, 2},
-                         {3, 14, 160, 176, 6, 1}, {3, 18, 176, 304, 6, 2}, {3, 5, 304, 512, 6, 1}};
-const Stages kLStages = {fused(4, 32, 32, 1, 1),  fused(7, 32, 64, 4, 2),  fused(7, 64, 96, 4, 2), {3, 10, 96, 192, 4, 2},
-                         {3, 19, 192, 224, 6, 1}, {3, 25, 224, 384, 6, 2}, {3, 7, 384, 640, 6, 1}};
+const Stages kSStages = {fused(2, 24, 24, 1, 1), fused(4, 24, 48, 4, 2), fused(4, 48, 64, 4, 2),
+                         {3, 6, 64, 128, 4, 2},  {3, 9, 128, 160, 6, 1}, {3, 15, 160, 256, 6, 2}};
+const Stages kMStages = {fused(3, 24, 24, 1, 1), fused(5, 24, 48, 4, 2),  fused(5, 48, 80, 4, 2),
+                         {3, 7, 80, 160, 4, 2},  {3, 14, 160, 176, 6, 1}, {3, 18, 176, 304, 6, 2},
+                         {3, 5, 304, 512, 6, 1}};
+const Stages kLStages = {fused(4, 32, 32, 1, 1), fused(7, 32, 64, 4, 2),  fused(7, 64, 96, 4, 2),
+                         {3, 10, 96, 192, 4, 2}, {3, 19, 192, 224, 6, 1}, {3, 25, 224, 384, 6, 2},
+                         {3, 7, 384, 640, 6, 1}};
 
 // One of either version.
 struct Version {
@@ -53,9 +55,10 @@ class Efficient {
   Map body(Map x) const {
     x = prepared(x);
     if (!version_.second) x = pad(x, correct_pad(x, 3), "stem_conv_pad");
-    x = swished(normed(plain(x, version_.filters(version_.stages[0].in), 3, 2, version_.second ? same : valid, "stem_conv"),
-                       "stem_bn"),
-                "stem_activation");
+    x = swished(
+        normed(plain(x, version_.filters(version_.stages[0].in), 3, 2, version_.second ? same : valid, "stem_conv"),
+               "stem_bn"),
+        "stem_activation");
     double all = 0;  // version 2 counts blocks as they are before it gets deeper
     for (const Stage& stage : version_.stages)
       all += static_cast<double>(version_.second ? stage.repeats : version_.repeats(stage.repeats));
@@ -85,7 +88,8 @@ class Efficient {
                                 .variance = {0.229F * 0.229F, 0.224F * 0.224F, 0.225F * 0.225F}}));
   }
 
-  static Map plain(const Map& x, int64_t filters, int64_t kernel, int64_t stride, Padding padding, const std::string& name) {
+  static Map plain(const Map& x, int64_t filters, int64_t kernel, int64_t stride, Padding padding,
+                   const std::string& name) {
     return conv(x, {.filters = filters,
                     .kernel = kernel,
                     .strides = stride,
@@ -94,7 +98,9 @@ class Efficient {
                     .kernel_initializer = fan_out_kernel(),
                     .name = name});
   }
-  Map normed(const Map& x, const std::string& name) const { return norm(x, {.momentum = version_.momentum(), .name = name}); }
+  Map normed(const Map& x, const std::string& name) const {
+    return norm(x, {.momentum = version_.momentum(), .name = name});
+  }
   static Map swished(const Map& x, const std::string& name) { return act(x, swish, name); }
 
   // Where the depthwise convolution has a stride, version 1 pads before it.
@@ -145,7 +151,8 @@ Model efficientnet(const Options& o, const Version& version) {
 Model first(const Options& o, const char* name, double width, double depth, int64_t size, double dropout) {
   return efficientnet(o, {name, kFirstStages, false, width, depth, size, dropout});
 }
-Model second(const Options& o, const char* name, const Stages& stages, int64_t size, double width = 1, double depth = 1) {
+Model second(const Options& o, const char* name, const Stages& stages, int64_t size, double width = 1,
+             double depth = 1) {
   return efficientnet(o, {name, stages, true, width, depth, size, 0.2});
 }
 

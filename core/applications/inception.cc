@@ -14,7 +14,8 @@ struct Conv {
 using Branch = std::vector<Conv>;
 
 Map inception_conv(const Map& x, const Conv& c) {
-  const Map y = conv(x, {.filters = c.filters, .kernel = c.kernel, .strides = c.stride, .padding = c.padding, .use_bias = false});
+  const Map y =
+      conv(x, {.filters = c.filters, .kernel = c.kernel, .strides = c.stride, .padding = c.padding, .use_bias = false});
   return act(norm(y, {.scale = false}), relu);
 }
 
@@ -65,7 +66,8 @@ class CustomScaleLayer : public LayerOf<CustomScaleLayer> {
   double scale_;
 };
 
-Map residual(const Map& x, const std::vector<Branch>& branches, double scale, const std::string& name, bool last = false) {
+Map residual(const Map& x, const std::vector<Branch>& branches, double scale, const std::string& name,
+             bool last = false) {
   Maps all;
   for (const Branch& branch : branches) all.push_back(along(x, branch));
   const Map up = conv(concat(all, name + "_mixed"), {.filters = x.channels, .padding = same, .name = name + "_conv"});
@@ -80,7 +82,8 @@ Model InceptionV3(const Options& options) {
   const Map input = image(options, {.size = 299, .least = 75});
   Map x = inception_stem(input);
   for (int i = 0; i < 3; ++i)
-    x = mixed(x, {{{64, 1}}, {{48, 1}, {64, 5}}, {{64, 1}, {96, 3}, {96, 3}}}, {{i == 0 ? 32 : 64, 1}}, cat("mixed", i));
+    x = mixed(x, {{{64, 1}}, {{48, 1}, {64, 5}}, {{64, 1}, {96, 3}, {96, 3}}}, {{i == 0 ? 32 : 64, 1}},
+              cat("mixed", i));
   x = mixed(x, {{{384, 3, 2, valid}}, {{64, 1}, {96, 3}, {96, 3, 2, valid}}}, {}, "mixed3");
   for (int i = 4; i < 8; ++i) {
     const int64_t n = i == 4 ? 128 : i == 7 ? 192 : 160;
@@ -90,7 +93,8 @@ Model InceptionV3(const Options& options) {
                {{n, 1}, {n, {7, 1}}, {n, {1, 7}}, {n, {7, 1}}, {192, {1, 7}}}},
               {{192, 1}}, cat("mixed", i));
   }
-  x = mixed(x, {{{192, 1}, {320, 3, 2, valid}}, {{192, 1}, {192, {1, 7}}, {192, {7, 1}}, {192, 3, 2, valid}}}, {}, "mixed8");
+  x = mixed(x, {{{192, 1}, {320, 3, 2, valid}}, {{192, 1}, {192, {1, 7}}, {192, {7, 1}}, {192, 3, 2, valid}}}, {},
+            "mixed8");
   for (int i = 0; i < 2; ++i) x = last_of_v3(x, i);
   return finish(input, x, options, "inception_v3", {.classifier_pool = "avg_pool"});
 }
@@ -105,10 +109,12 @@ Model InceptionResNetV2(const Options& options) {
   x = mixed(x, {{{384, 3, 2, valid}}, {{256, 1}, {256, 3}, {384, 3, 2, valid}}}, {}, "mixed_6a");
   for (int i = 1; i <= 20; ++i)
     x = residual(x, {{{192, 1}}, {{128, 1}, {160, {1, 7}}, {192, {7, 1}}}}, 0.1, cat("block17_", i));
-  x = mixed(x, {{{256, 1}, {384, 3, 2, valid}}, {{256, 1}, {288, 3, 2, valid}}, {{256, 1}, {288, 3}, {320, 3, 2, valid}}}, {},
-            "mixed_7a");
+  x = mixed(x,
+            {{{256, 1}, {384, 3, 2, valid}}, {{256, 1}, {288, 3, 2, valid}}, {{256, 1}, {288, 3}, {320, 3, 2, valid}}},
+            {}, "mixed_7a");
   for (int i = 1; i <= 10; ++i)
-    x = residual(x, {{{192, 1}}, {{192, 1}, {224, {1, 3}}, {256, {3, 1}}}}, i < 10 ? 0.2 : 1, cat("block8_", i), i == 10);
+    x = residual(x, {{{192, 1}}, {{192, 1}, {224, {1, 3}}, {256, {3, 1}}}}, i < 10 ? 0.2 : 1, cat("block8_", i),
+                 i == 10);
   x = conv(x, {.filters = 1536, .padding = same, .use_bias = false, .name = "conv_7b"});
   x = act(norm(x, {.scale = false, .name = "conv_7b_bn"}), relu, "conv_7b_ac");
   return finish(input, x, options, "inception_resnet_v2", {.classifier_pool = "avg_pool"});

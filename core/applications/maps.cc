@@ -31,7 +31,8 @@ Map image(const Options& options, const InputRule& rule) {
   std::vector<int64_t> dims = options.input_shape.dims();
   if (dims.empty() && (options.include_top || !rule.any)) dims = {rule.size, rule.size, 3};
   if (dims.empty()) dims = {kAnySize, kAnySize, 3};
-  if (dims.size() != 3) fail("applications: input_shape has ", dims.size(), " sizes, expected height, width and channels");
+  if (dims.size() != 3)
+    fail("applications: input_shape has ", dims.size(), " sizes, expected height, width and channels");
   for (int i = 0; i < 2; ++i) {
     const int64_t size = dims[static_cast<size_t>(i)];
     const char* what = i == 0 ? "height" : "width";
@@ -41,7 +42,8 @@ Map image(const Options& options, const InputRule& rule) {
     if (size != kAnySize && (size < rule.least || size > (1 << 20)))
       fail("applications: the ", what, " of input_shape is ", size, ", expected ", rule.least, " or more");
   }
-  if (dims[2] < 1 || dims[2] > (1 << 20)) fail("applications: input_shape has ", dims[2], " channels, expected 1 or more");
+  if (dims[2] < 1 || dims[2] > (1 << 20))
+    fail("applications: input_shape has ", dims[2], " channels, expected 1 or more");
   if (options.classes < 1) fail("applications: classes is ", options.classes, ", expected 1 or more");
   return {Input({dims[0], dims[1], dims[2]}), dims[0], dims[1], dims[2]};
 }
@@ -65,10 +67,12 @@ Map re_lu(const Map& x, std::optional<double> max_value, std::string name) {
   return apply(x, ReLU(options));
 }
 Map pad(const Map& x, const Ints& by, std::string name) {
-  return {ZeroPadding2D(Extent(by), std::move(name))(x.x), grown(x.height, by[0] + by[1]), grown(x.width, by[2] + by[3]),
-          x.channels};
+  return {ZeroPadding2D(Extent(by), std::move(name))(x.x), grown(x.height, by[0] + by[1]),
+          grown(x.width, by[2] + by[3]), x.channels};
 }
-Map max_pool(const Map& x, const PoolLayerOptions& options) { return pooled_map(x, MaxPooling2D(options)(x.x), options); }
+Map max_pool(const Map& x, const PoolLayerOptions& options) {
+  return pooled_map(x, MaxPooling2D(options)(x.x), options);
+}
 Map average_pool(const Map& x, const PoolLayerOptions& options) {
   return pooled_map(x, AveragePooling2D(options)(x.x), options);
 }
@@ -103,7 +107,9 @@ InitializerRule fan_out_kernel() {
   };
 }
 InitializerRule fan_out_classifier() {
-  return +[](const Shape& kernel) { return variance_scaling(1.0 / 3, FanMode::kFanOut, Distribution::kUniform, kernel); };
+  return +[](const Shape& kernel) {
+    return variance_scaling(1.0 / 3, FanMode::kFanOut, Distribution::kUniform, kernel);
+  };
 }
 
 Tensor DropPath::call(Tensor x) {
@@ -165,9 +171,11 @@ void expect_options(const Options& o, const char* model, const Has& has) {
   if (o.drop_connect_rate && !has.drop_connect) refuse("drop_connect_rate");
   if (o.num_layers && !has.cells) refuse("num_layers");
   if (o.num_filters && !has.cells) refuse("num_filters");
-  if (o.alpha && !(*o.alpha > 0 && *o.alpha <= 100)) fail("applications: alpha is ", *o.alpha, ", expected more than 0");
+  if (o.alpha && !(*o.alpha > 0 && *o.alpha <= 100))
+    fail("applications: alpha is ", *o.alpha, ", expected more than 0");
   if (o.depth_multiplier < 1) fail("applications: depth_multiplier is ", o.depth_multiplier, ", expected 1 or more");
-  for (const auto& [what, rate] : {std::pair{"dropout", o.dropout}, std::pair{"drop_connect_rate", o.drop_connect_rate}})
+  for (const auto& [what, rate] :
+       {std::pair{"dropout", o.dropout}, std::pair{"drop_connect_rate", o.drop_connect_rate}})
     if (rate && !(*rate >= 0 && *rate < 1)) fail("applications: ", what, " is ", *rate, ", expected 0 to less than 1");
 }
 

@@ -42,9 +42,9 @@ const BatchNormOptions kSlow{.momentum = 0.999, .epsilon = 1e-3};
 struct Inverted {
   int64_t expansion, filters, stride;
 };
-constexpr Inverted kSecond[] = {{1, 16, 1},  {6, 24, 2},  {6, 24, 1},  {6, 32, 2},  {6, 32, 1},  {6, 32, 1},
-                                {6, 64, 2},  {6, 64, 1},  {6, 64, 1},  {6, 64, 1},  {6, 96, 1},  {6, 96, 1},
-                                {6, 96, 1},  {6, 160, 2}, {6, 160, 1}, {6, 160, 1}, {6, 320, 1}};
+constexpr Inverted kSecond[] = {{1, 16, 1}, {6, 24, 2},  {6, 24, 1},  {6, 32, 2},  {6, 32, 1}, {6, 32, 1},
+                                {6, 64, 2}, {6, 64, 1},  {6, 64, 1},  {6, 64, 1},  {6, 96, 1}, {6, 96, 1},
+                                {6, 96, 1}, {6, 160, 2}, {6, 160, 1}, {6, 160, 1}, {6, 320, 1}};
 
 Map slow_norm(const Map& x, const std::string& name) {
   BatchNormOptions options = kSlow;
@@ -77,11 +77,16 @@ struct Third {
   int64_t filters, kernel, stride;
   bool excited, hard;  // squeeze and excite; hard swish, else ReLU
 };
-constexpr Third kSmall[] = {{1, 16, 3, 2, true, false},       {72.0 / 16, 24, 3, 2, false, false},
-                            {88.0 / 24, 24, 3, 1, false, false}, {4, 40, 5, 2, true, true},
-                            {6, 40, 5, 1, true, true},        {6, 40, 5, 1, true, true},
-                            {3, 48, 5, 1, true, true},        {3, 48, 5, 1, true, true},
-                            {6, 96, 5, 2, true, true},        {6, 96, 5, 1, true, true},
+constexpr Third kSmall[] = {{1, 16, 3, 2, true, false},
+                            {72.0 / 16, 24, 3, 2, false, false},
+                            {88.0 / 24, 24, 3, 1, false, false},
+                            {4, 40, 5, 2, true, true},
+                            {6, 40, 5, 1, true, true},
+                            {6, 40, 5, 1, true, true},
+                            {3, 48, 5, 1, true, true},
+                            {3, 48, 5, 1, true, true},
+                            {6, 96, 5, 2, true, true},
+                            {6, 96, 5, 1, true, true},
                             {6, 96, 5, 1, true, true}};
 constexpr Third kLarge[] = {{1, 16, 3, 1, false, false},  {4, 24, 3, 2, false, false},  {3, 24, 3, 1, false, false},
                             {3, 40, 5, 2, true, false},   {3, 40, 5, 1, true, false},   {3, 40, 5, 1, true, false},
@@ -160,7 +165,8 @@ Model MobileNet(const Options& o) {
   const double alpha = o.alpha.value_or(1);
   const auto filters = [&](int64_t n) { return static_cast<int64_t>(static_cast<double>(n) * alpha); };
   const Map input = image(o, {.size = 224});
-  Map x = conv(input, {.filters = filters(32), .kernel = 3, .strides = 2, .padding = same, .use_bias = false, .name = "conv1"});
+  Map x = conv(
+      input, {.filters = filters(32), .kernel = 3, .strides = 2, .padding = same, .use_bias = false, .name = "conv1"});
   x = re_lu(norm(x, {.name = "conv1_bn"}), 6, "conv1_relu");
   constexpr struct {
     int64_t filters, stride;
@@ -181,7 +187,9 @@ Model MobileNetV2(const Options& o) {
   expect_options(o, "MobileNetV2", {.alpha = true});
   const double alpha = o.alpha.value_or(1);
   const Map input = image(o, {.size = 224});
-  Map x = conv(input, {.filters = eights(32 * alpha), .kernel = 3, .strides = 2, .padding = same, .use_bias = false, .name = "Conv1"});
+  Map x = conv(
+      input,
+      {.filters = eights(32 * alpha), .kernel = 3, .strides = 2, .padding = same, .use_bias = false, .name = "Conv1"});
   x = re_lu(slow_norm(x, "bn_Conv1"), 6, "Conv1_relu");
   int number = 0;
   for (const Inverted& block : kSecond) x = inverted(x, block, alpha, number++);

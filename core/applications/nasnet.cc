@@ -4,9 +4,12 @@
 namespace tenon::applications {
 namespace {
 
-Map nas_norm(const Map& x, const std::string& name) { return norm(x, {.momentum = 0.9997, .epsilon = 1e-3, .name = name}); }
+Map nas_norm(const Map& x, const std::string& name) {
+  return norm(x, {.momentum = 0.9997, .epsilon = 1e-3, .name = name});
+}
 Map pointwise_he(const Map& x, int64_t filters, const std::string& name) {
-  return conv(x, {.filters = filters, .padding = same, .use_bias = false, .kernel_initializer = &he_normal, .name = name});
+  return conv(x,
+              {.filters = filters, .padding = same, .use_bias = false, .kernel_initializer = &he_normal, .name = name});
 }
 
 // Two separable convolutions, the first with a stride.
@@ -20,7 +23,8 @@ Map twice_separated(const Map& in, int64_t filters, int64_t kernel, int64_t stri
                     .use_bias = false,
                     .name = "separable_conv_1_" + id});
   x = act(nas_norm(x, "separable_conv_1_bn_" + id), relu);
-  x = separable(x, {.filters = filters, .kernel = kernel, .padding = same, .use_bias = false, .name = "separable_conv_2_" + id});
+  x = separable(
+      x, {.filters = filters, .kernel = kernel, .padding = same, .use_bias = false, .name = "separable_conv_2_" + id});
   return nas_norm(x, "separable_conv_2_bn_" + id);
 }
 
@@ -75,7 +79,9 @@ Map reduction_cell(const Map& in, const std::optional<Map>& before, int64_t filt
   const auto separated = [&](const Map& x, int64_t kernel, const char* part, int64_t stride = 2) {
     return twice_separated(x, filters, kernel, stride, named(part));
   };
-  const auto every_other = [&](const char* part) { return PoolLayerOptions{.pool_size = 3, .strides = Extent(2), .name = named(part)}; };
+  const auto every_other = [&](const char* part) {
+    return PoolLayerOptions{.pool_size = 3, .strides = Extent(2), .name = named(part)};
+  };
   const Map left1 = separated(h, 5, "left1"), right1 = separated(p, 7, "right1");
   const Map x1 = add(left1, right1, named("add_1"));
   const Map left2 = max_pool(padded, every_other("left2")), right2 = separated(p, 7, "right2");
@@ -98,7 +104,12 @@ Model nasnet(const Options& options, const Sizes& sizes, const char* name) {
   expect_options(options, name, {});
   const Map input = image(options, {.size = sizes.size, .any = false});
   const int64_t filters = sizes.penultimate / 24;
-  Map x = conv(input, {.filters = sizes.stem, .kernel = 3, .strides = 2, .use_bias = false, .kernel_initializer = &he_normal, .name = "stem_conv1"});
+  Map x = conv(input, {.filters = sizes.stem,
+                       .kernel = 3,
+                       .strides = 2,
+                       .use_bias = false,
+                       .kernel_initializer = &he_normal,
+                       .name = "stem_conv1"});
   x = nas_norm(x, "stem_bn1");
   std::optional<Map> before;
   const auto reduce = [&](int64_t n, const std::string& id, bool skips) {

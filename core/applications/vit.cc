@@ -27,13 +27,16 @@ class FirstToken : public LayerOf<FirstToken> {
   }
 };
 
-Symbol fine_norm(const Symbol& x, const std::string& name) { return LayerNormalization({.epsilon = 1e-6, .name = name})(x); }
+Symbol fine_norm(const Symbol& x, const std::string& name) {
+  return LayerNormalization({.epsilon = 1e-6, .name = name})(x);
+}
 
 Symbol encoder_layer(const Symbol& in, const Options& options, const std::string& name) {
   const double rate = options.dropout.value_or(0);
   const auto dropped = [&](const Symbol& y) { return rate > 0 ? Dropout(rate)(y) : y; };
   Symbol y = fine_norm(in, name + "_ln_1");
-  y = MultiHeadAttention({.num_heads = kHeads, .key_dim = kWidth / kHeads, .name = name + "_self_attention"})(std::vector{y, y});
+  y = MultiHeadAttention({.num_heads = kHeads, .key_dim = kWidth / kHeads, .name = name + "_self_attention"})(
+      std::vector{y, y});
   const Symbol x = Add(name + "_add_1")(std::vector{dropped(y), in});
   y = Dense({.units = kInner, .activation = gelu, .name = name + "_mlp_1"})(fine_norm(x, name + "_ln_2"));
   y = Dense({.units = kWidth, .name = name + "_mlp_2"})(dropped(y));
@@ -54,7 +57,10 @@ Model ViTB16(const Options& options) {
   for (int64_t i = 0; i < kLayers; ++i) x = encoder_layer(x, options, cat("encoder_layer_", i));
   x = FirstToken("class_token")(fine_norm(x, "encoder_ln"));
   if (!options.include_top) return finish(input, x, options, "vit_b_16");
-  const Symbol y = Dense({.units = options.classes, .activation = options.classifier_activation, .kernel_initializer = zeros(), .name = "head"})(x);
+  const Symbol y = Dense({.units = options.classes,
+                          .activation = options.classifier_activation,
+                          .kernel_initializer = zeros(),
+                          .name = "head"})(x);
   return finish(input, y, options, "vit_b_16");
 }
 

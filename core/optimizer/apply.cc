@@ -223,7 +223,7 @@ class Applier {
   OptimizerNames names_;
   Tensor calls_, updates_, lr_;
   std::map<double, Tensor> multiplied_;  // the learning rate times that
-  Tensor scale_, finite_, gate_;  // absent: 1, true, true
+  Tensor scale_, finite_, gate_;         // absent: 1, true, true
 };
 
 Trained checked(const Optimizer& optimizer, Tensor gradient, Tensor variable) {

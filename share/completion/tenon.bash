@@ -12,6 +12,12 @@ _tenon_listed() {
     awk -v heading="$heading" 'index($0, heading) == 1 { on = 1; next } !/^  / { on = 0 } on { print $1 }' | tr '\n' ' '
 }
 
+# All words of those lines.
+_tenon_applications() {
+  "${COMP_WORDS[0]}" train --help 2>/dev/null |
+    awk 'index($0, "Applications") == 1 { on = 1; next } !/^  / { on = 0 } on' | tr '\n' ' '
+}
+
 # Whether a flag takes a value that is no file; its choices go to `words`: "--log tenon|estimator", or "..; a, b, c [a]".
 _tenon_value() {
   local help kind
@@ -52,13 +58,13 @@ _tenon() {
   elif ((COMP_CWORD == 2)); then
     case $command in
       convert) words='idx images translation summaries answers text table weights' ;;
-      train | evaluate | predict | export | preflight) words=$(_tenon_listed Models train) ;;
-      inspect) words='graph plan model records checkpoint weights ops' ;;
+      train | evaluate | predict | export | preflight) words="$(_tenon_listed Models train) $(_tenon_applications)" ;;
+      inspect) words='graph plan model records checkpoint weights onnx ops' ;;
       bench) words='step fit decode op input exchange serve' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac
   elif ((COMP_CWORD == 3)) && [[ $command == inspect && ${COMP_WORDS[2]} == @(graph|plan|model) ]]; then
-    words=$(_tenon_listed Models train)
+    words="$(_tenon_listed Models train) $(_tenon_applications)"
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == op ]]; then
     words=$(_tenon_listed Ops bench)
   elif ((COMP_CWORD == 3)) && [[ $command == bench && ${COMP_WORDS[2]} == decode ]]; then
@@ -67,6 +73,7 @@ _tenon() {
     words=$(_tenon_listed Inputs bench)
   elif ((COMP_CWORD == 3)) && [[ $command == bench ]]; then
     words=$(_tenon_listed Cases bench)
+    [[ ${COMP_WORDS[2]} != step ]] || words+=$(_tenon_applications)
   fi
   if [[ -n $words ]]; then
     COMPREPLY=($(compgen -W "$words" -- "$current"))

@@ -20,4 +20,5 @@ failed=0
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_weights.py" "$build/bin/weights_tool" "$here/../rules" || failed=1
+TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_applications.py" "$build/bin/application_tool" || failed=1
 exit $failed

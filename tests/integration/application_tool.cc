@@ -27,16 +27,26 @@ Options options_of(int argc, char** argv, int first) {
   Options o;
   for (int i = first; i < argc; ++i) {
     const std::string word = argv[i], key = word.substr(0, word.find('=')), value = word.substr(word.find('=') + 1);
-    if (key == "include_top") o.include_top = value == "1";
-    else if (key == "size") o.input_shape = {std::stoll(value), std::stoll(value), 3};
-    else if (key == "pooling") o.pooling = value;
-    else if (key == "classes") o.classes = std::stoll(value);
-    else if (key == "alpha") o.alpha = std::stod(value);
-    else if (key == "depth_multiplier") o.depth_multiplier = std::stoll(value);
-    else if (key == "minimalistic") o.minimalistic = value == "1";
-    else if (key == "include_preprocessing") o.include_preprocessing = value == "1";
-    else if (key == "classifier_activation") o.classifier_activation = value;
-    else fail("application_tool: no option '", key, "'");
+    if (key == "include_top")
+      o.include_top = value == "1";
+    else if (key == "size")
+      o.input_shape = {std::stoll(value), std::stoll(value), 3};
+    else if (key == "pooling")
+      o.pooling = value;
+    else if (key == "classes")
+      o.classes = std::stoll(value);
+    else if (key == "alpha")
+      o.alpha = std::stod(value);
+    else if (key == "depth_multiplier")
+      o.depth_multiplier = std::stoll(value);
+    else if (key == "minimalistic")
+      o.minimalistic = value == "1";
+    else if (key == "include_preprocessing")
+      o.include_preprocessing = value == "1";
+    else if (key == "classifier_activation")
+      o.classifier_activation = value;
+    else
+      fail("application_tool: no option '", key, "'");
   }
   return o;
 }
@@ -52,7 +62,8 @@ void predict(Model model, const std::string& weights, int64_t rows) {
   const std::string bytes((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
   std::vector<float> values(bytes.size() / sizeof(float));
   std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
-  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(values.size()) / static_cast<double>(3 * rows)) + 0.5);
+  const auto side =
+      static_cast<int64_t>(std::sqrt(static_cast<double>(values.size()) / static_cast<double>(3 * rows)) + 0.5);
   const Array out = model.predict(Array(values, {rows, side, side, 3}), {.batch_size = rows})[0];
   std::fwrite(out.bytes().data(), 1, out.bytes().size(), stdout);
 }

@@ -14,11 +14,16 @@ holds() { awk -v a="$(figure "$1")" -v b="$(figure "${2-$1}")" "BEGIN { exit !($
 make_idx "$work/idx" 256 1
 IMAGES=$work/idx "$(dirname "$0")/../../share/plant_pathology.sh" "$work/leaves" 256 >/dev/null || complain 'no images were made'
 
+# And records of some, of four classes.
+make_idx "$work/four" 256 64
+expect 0 '' "$examples/../bin/tenon" convert idx --input "$work/four" --output "$work/records"
+
 try() {
   example=$1 device=$2
   own=()
   [ "$example" != plant_pathology ] ||
     own=(--data_dir "$work/leaves" --log_dir "$work/logs/$device" --image_size 16 --batch_size 8 --epochs 20 --width 0.25 --depth 0.3)
+  [ "$example" != transfer ] || own=(--data_dir "$work/records" --size 8 --classes 4 --examples 32 --epochs 6)
   expect 0 '' "$examples/$example" --device "$device" --json "${own[@]}"
   case $example in
     custom_loop) holds loss loss 'a < 1e-3' ;;
@@ -34,6 +39,7 @@ try() {
     own_optimizer) holds loss built_in_loss 'a / b > 0.9999 && a / b < 1.0001' ;;
     plant_pathology) holds accuracy parameters 'a > 0.9 && b == 169658' ;;
     toy_estimator) holds loss global_step 'a >= 0 && a < 15 && b == 1' ;;  # weights of +-1.41, (1.41 x 2.5 + 0.3)^2
+    transfer) holds tuned from_nothing 'a > 0.95 && a >= b' ;;
     toy_keras) holds loss loss 'a < 1e-8' ;;
   esac
 }

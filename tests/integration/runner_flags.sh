@@ -80,8 +80,8 @@ offers() { # the words that are offered for the last of a command line's
 }
 completion=$(dirname "$0")/../../share/completion/tenon.bash
 [ "$(offers tra)" = 'train translate' ] || complain "completion of tra: $(offers tra)"
-[ "$(offers train re)" = 'resnet reader' ] || complain "completion of train: $(offers train re)"
-[ "$(offers bench step resnet50_)" = 'resnet50_infer resnet50_infer32' ] || complain "completion of bench step: $(offers bench step resnet50_)"
+[ "$(offers train r)" = 'resnet reader resnet50 resnet101 resnet152 resnet50_v2 resnet101_v2 resnet152_v2' ] || complain "completion of train: $(offers train r)"
+[ "$(offers bench step resnet50_)" = 'resnet50_infer resnet50_infer32 resnet50_v2' ] || complain "completion of bench step: $(offers bench step resnet50_)"
 [ "$(offers bench op layer)" = 'layer_norm layer_norm_grad' ] || complain "completion of bench op: $(offers bench op layer)"
 [ "$(offers convert tr)" = 'translation' ] || complain "completion of convert: $(offers convert tr)"
 [ "$(offers convert translation --source "$work/da")" = "$data" ] || complain 'completion of --source'

@@ -1,6 +1,6 @@
 // What the models of the catalogue are made of: tests/golden/models.csv has what Keras counts.
-#include "model/model_trace.h"
 #include "graph/object_names.h"
+#include "model/model_trace.h"
 #include "tenon/applications.h"
 #include "unit/layer/golden.h"
 

@@ -28,12 +28,12 @@ TEST(Applications, AreFoundByEitherName) {
 // Those that keras.applications has and tests/golden/models.csv lacks, and two that it does not have: the papers' and torchvision's.
 TEST(Applications, BeyondTheGoldenOnesHavePublishedParameters) {
   const std::pair<const char*, int64_t> published[] = {
-      {"ResNet152V2", 60380648},      {"EfficientNetB2", 9177569},     {"EfficientNetB3", 12320535},
-      {"EfficientNetB4", 19466823},   {"EfficientNetB5", 30562527},    {"EfficientNetB6", 43265143},
-      {"EfficientNetB7", 66658687},   {"EfficientNetV2B1", 8212124},   {"EfficientNetV2B2", 10178374},
-      {"EfficientNetV2B3", 14467622}, {"EfficientNetV2S", 21612360},   {"EfficientNetV2M", 54431388},
-      {"EfficientNetV2L", 119027848}, {"DenseNet201", 20242984},       {"NASNetLarge", 88949818},
-      {"ConvNeXtSmall", 50223688},    {"ConvNeXtBase", 88591464},      {"ConvNeXtLarge", 197767336},
+      {"ResNet152V2", 60380648},      {"EfficientNetB2", 9177569},   {"EfficientNetB3", 12320535},
+      {"EfficientNetB4", 19466823},   {"EfficientNetB5", 30562527},  {"EfficientNetB6", 43265143},
+      {"EfficientNetB7", 66658687},   {"EfficientNetV2B1", 8212124}, {"EfficientNetV2B2", 10178374},
+      {"EfficientNetV2B3", 14467622}, {"EfficientNetV2S", 21612360}, {"EfficientNetV2M", 54431388},
+      {"EfficientNetV2L", 119027848}, {"DenseNet201", 20242984},     {"NASNetLarge", 88949818},
+      {"ConvNeXtSmall", 50223688},    {"ConvNeXtBase", 88591464},    {"ConvNeXtLarge", 197767336},
       {"ConvNeXtXLarge", 350196968},  {"ViTB16", 86567656}};
   for (const auto& [name, parameters] : published) EXPECT_EQ(find(name)->build({}).count_params(), parameters) << name;
 }
@@ -44,7 +44,8 @@ TEST(Applications, RefuseWhatTheyDoNotHave) {
   EXPECT_EQ(error_of(resnet, {.num_layers = 3}), "applications: resnet50 has no option num_layers");
   EXPECT_EQ(error_of(resnet, {.include_top = false, .pooling = "mean"}),
             "applications: pooling is 'mean', expected avg, max or nothing");
-  EXPECT_EQ(error_of(resnet, {.input_shape = {31, 32, 3}}), "applications: the height of input_shape is 31, expected 32 or more");
+  EXPECT_EQ(error_of(resnet, {.input_shape = {31, 32, 3}}),
+            "applications: the height of input_shape is 31, expected 32 or more");
   EXPECT_EQ(error_of(resnet, {.input_shape = {32, 32}}),
             "applications: input_shape has 2 sizes, expected height, width and channels");
   EXPECT_EQ(error_of(resnet, {.input_shape = {32, kAnySize, 3}}),
@@ -57,13 +58,15 @@ TEST(Applications, RefuseWhatTheyDoNotHave) {
             "applications: the height of input_shape is any size, which this model does not take");
   EXPECT_EQ(error_of(*find("ViTB16"), {.input_shape = {40, 48, 3}}),
             "applications: ViTB16's images are 40 x 48, expected multiples of 16");
-  EXPECT_EQ(error_of(*find("AmoebaNetD"), {.num_filters = 20}), "applications: num_filters is 20, expected a multiple of 16");
+  EXPECT_EQ(error_of(*find("AmoebaNetD"), {.num_filters = 20}),
+            "applications: num_filters is 20, expected a multiple of 16");
   EXPECT_NE(error_of(resnet, {.weights = "nothing.safetensors"}).find("nothing.safetensors"), std::string::npos);
 }
 
 // Six normal cells of 64 filters: a reduction doubles them after a third and two thirds, and a cell gives three sums and its input.
 TEST(Applications, AmoebaNetGrowsAsItIsTold) {
-  Model model = AmoebaNetD({.include_top = false, .input_shape = {64, 64, 3}, .pooling = "avg", .num_layers = 6, .num_filters = 64});
+  Model model = AmoebaNetD(
+      {.include_top = false, .input_shape = {64, 64, 3}, .pooling = "avg", .num_layers = 6, .num_filters = 64});
   Strategy strategy("cpu");
   model.compile({.strategy = strategy});
   const Array answer = model.predict(Array(std::vector<float>(64 * 64 * 3, 0.5F), {1, 64, 64, 3}))[0];
@@ -78,8 +81,10 @@ TEST(Applications, TakeImagesOfAnySizeWithoutAClassifier) {
   Strategy strategy("cpu");
   model.compile({.strategy = strategy});
   for (const int64_t size : {32, 48})
-    EXPECT_EQ(model.predict(Array(std::vector<float>(static_cast<size_t>(size * size * 3), 0.5F), {1, size, size, 3}))[0].shape(),
-              Shape({1, 1280}));
+    EXPECT_EQ(
+        model.predict(Array(std::vector<float>(static_cast<size_t>(size * size * 3), 0.5F), {1, size, size, 3}))[0]
+            .shape(),
+        Shape({1, 1280}));
 }
 
 // By hand: 255 and 0 of red, green and blue.
