@@ -60,6 +60,11 @@ TensorFile::TensorFile(KerasFile reader) : path_(reader.path()), reader_(std::mo
       tensors_.emplace(name, Type{dtype, Shape(dataset->dims)});
 }
 
+TensorFile::TensorFile(TorchFile reader) : path_(reader.path()), reader_(std::move(reader)) {
+  for (const auto& [name, tensor] : std::get<TorchFile>(reader_).tensors())
+    if (tensor.dtype != DType::kNone) tensors_.emplace(name, Type{tensor.dtype, Shape(tensor.dims)});
+}
+
 TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(std::move(reader)) {
   for (const auto& [name, entry] : std::get<BundleReader>(reader_).entries())
     if (entry.dtype != DType::kNone && !entry.sliced) tensors_.emplace(name, Type{entry.dtype, entry.shape});
@@ -69,7 +74,7 @@ namespace {
 
 // Names that other libraries' formats have are no prefixes of a bundle.
 Status check_form(std::string_view path) {
-  for (const std::string_view foreign : {".npz", ".pt", ".pth", ".ckpt.data", ".onnx"})
+  for (const std::string_view foreign : {".npz", ".onnx"})
     if (path.ends_with(foreign))
       return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", kForms);
   return {};
@@ -79,6 +84,7 @@ Status check_is_name(std::string_view path) {
   if (path.empty() || path.ends_with('/')) return invalid("'", path, "' names no file; ", kForms);
   if (is_keras_file(path) && !is_keras_weights(path))
     return invalid("'", path, "': of Keras's files .weights.h5 alone is written; ", kForms);
+  if (is_torch_file(path)) return invalid("'", path, "': PyTorch's files are not written; ", kForms);
   return check_form(path);
 }
 
@@ -112,6 +118,10 @@ Result<TensorFile> TensorFile::open_as_it_is(const std::string& path) {
   }
   if (is_keras_file(path)) {
     TENON_ASSIGN(KerasFile reader, KerasFile::open(path));
+    return TensorFile(std::move(reader));
+  }
+  if (is_torch_file(path)) {
+    TENON_ASSIGN(TorchFile reader, TorchFile::open(path));
     return TensorFile(std::move(reader));
   }
   TENON_ASSIGN(BundleReader reader, open_checkpoint(path));

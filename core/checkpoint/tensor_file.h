@@ -1,6 +1,6 @@
 // A file of named tensors in any format that Tenon reads, told by its name: safetensors (".safetensors"), Keras's (".weights.h5", which is
-// written too, ".keras" and Keras 2's ".h5"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
-// formats do (".npz", ".pt") are an error.
+// written too, ".keras" and Keras 2's ".h5"), PyTorch's (".pt", ".pth"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
+// formats do (".npz") are an error.
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@
 #include "checkpoint/keras/keras_writer.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
+#include "checkpoint/torch/torch_file.h"
 #include "checkpoint/weight_rules.h"
 
 namespace tenon {
@@ -44,6 +45,7 @@ class TensorFile {
  private:
   TensorFile(std::string path, SafetensorsReader reader);
   explicit TensorFile(KerasFile reader);
+  explicit TensorFile(TorchFile reader);
   static Result<TensorFile> open_as_it_is(const std::string& path);
   Status read_raw(std::string_view name, std::span<std::byte> out) const;
   Status apply(const WeightRules& rules);
@@ -54,7 +56,7 @@ class TensorFile {
   std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
   std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
   bool ruled_ = false;
-  std::variant<SafetensorsReader, KerasFile, BundleReader> reader_;
+  std::variant<SafetensorsReader, KerasFile, TorchFile, BundleReader> reader_;
 };
 
 // Tensors that the file names by position alone, by the model's variables of these layers. `variables`: all of the model, in the order of

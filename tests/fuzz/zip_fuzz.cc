@@ -3,7 +3,7 @@
 #include <string>
 
 #include "checkpoint/keras/keras_names.h"
-#include "checkpoint/keras/zip_file.h"
+#include "checkpoint/archive/zip_file.h"
 #include "seam/memory_files.h"
 
 using namespace tenon;

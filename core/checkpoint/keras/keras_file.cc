@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "checkpoint/keras/zip_file.h"
+#include "checkpoint/archive/zip_file.h"
 #include "checkpoint/within_memory.h"
 
 namespace tenon {
