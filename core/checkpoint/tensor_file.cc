@@ -55,6 +55,7 @@ TensorFile::TensorFile(std::string path, SafetensorsReader reader)
 TensorFile::TensorFile(KerasFile reader) : path_(reader.path()), reader_(std::move(reader)) {
   const auto& keras = std::get<KerasFile>(reader_);
   by_position_ = keras.by_position();
+  unnamed_ = keras.unnamed();
   for (const auto& [name, dataset] : keras.tensors())
     if (const DType dtype = dtype_of(dataset->type); dtype != DType::kNone)
       tensors_.emplace(name, Type{dtype, Shape(dataset->dims)});
@@ -105,6 +106,7 @@ Status TensorFile::apply(const WeightRules& rules) {
   for (auto layer = by_position_.begin(); layer != by_position_.end();)  // layers that no rule names
     layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer)
                                                                                    : by_position_.erase(layer);
+  unnamed_.clear();
   types_there_ = std::exchange(tensors_, std::move(renamed));
   ruled_ = true;
   return {};

@@ -37,6 +37,9 @@ class TensorFile {
   // Layers of Keras's whose weights the file does not name, and how many they have: "LAYER/0", "LAYER/1", .. in Keras's order.
   using ByPosition = std::map<std::string, size_t, std::less<>>;
   const ByPosition& by_position() const { return by_position_; }
+  // Scopes of names that Keras's file does not say itself, by where Keras finds the layers (keras_writer.h).
+  using Unnamed = std::map<std::string, std::string, std::less<>>;
+  const Unnamed& unnamed() const { return unnamed_; }
   // Whether a Saver of TensorFlow 1 wrote it, as far as can be seen: there is neither a note of Tenon's nor a graph of objects.
   bool is_of_tensorflow1() const;
   // An i64 or i32 of one element; `missing` where there is no tensor of that name.
@@ -53,6 +56,7 @@ class TensorFile {
   std::string path_;
   std::map<std::string, Type, std::less<>> tensors_;
   ByPosition by_position_;
+  Unnamed unnamed_;
   std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
   std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
   bool ruled_ = false;
