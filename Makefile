@@ -29,7 +29,7 @@ help:
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
 	@echo 'make check-sanitizers    build asan, tsan and debug beside it, or go on building them, and run all tests under sanitizers (HOURS=6)'
-	@echo 'make check-interop       exchange files with TensorFlow, ask the server by its client; have TensorBoard read summaries'
+	@echo 'make check-interop       exchange files with TensorFlow, Keras, PyTorch, ask the server; have TensorBoard read summaries'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
 	@echo 'make check-mutants       try the conformance suite on a sample of generated faults (FULL=yes SECONDS=N SEED=N SITES=RE)'

@@ -55,9 +55,15 @@ TensorFile::TensorFile(std::string path, SafetensorsReader reader)
 TensorFile::TensorFile(KerasFile reader) : path_(reader.path()), reader_(std::move(reader)) {
   const auto& keras = std::get<KerasFile>(reader_);
   by_position_ = keras.by_position();
+  unnamed_ = keras.unnamed();
   for (const auto& [name, dataset] : keras.tensors())
     if (const DType dtype = dtype_of(dataset->type); dtype != DType::kNone)
       tensors_.emplace(name, Type{dtype, Shape(dataset->dims)});
+}
+
+TensorFile::TensorFile(TorchFile reader) : path_(reader.path()), reader_(std::move(reader)) {
+  for (const auto& [name, tensor] : std::get<TorchFile>(reader_).tensors())
+    if (tensor.dtype != DType::kNone) tensors_.emplace(name, Type{tensor.dtype, Shape(tensor.dims)});
 }
 
 TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(std::move(reader)) {
@@ -69,7 +75,7 @@ namespace {
 
 // Names that other libraries' formats have are no prefixes of a bundle.
 Status check_form(std::string_view path) {
-  for (const std::string_view foreign : {".npz", ".pt", ".pth", ".ckpt.data", ".onnx"})
+  for (const std::string_view foreign : {".npz", ".onnx"})
     if (path.ends_with(foreign))
       return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", kForms);
   return {};
@@ -79,6 +85,7 @@ Status check_is_name(std::string_view path) {
   if (path.empty() || path.ends_with('/')) return invalid("'", path, "' names no file; ", kForms);
   if (is_keras_file(path) && !is_keras_weights(path))
     return invalid("'", path, "': of Keras's files .weights.h5 alone is written; ", kForms);
+  if (is_torch_file(path)) return invalid("'", path, "': PyTorch's files are not written; ", kForms);
   return check_form(path);
 }
 
@@ -99,6 +106,7 @@ Status TensorFile::apply(const WeightRules& rules) {
   for (auto layer = by_position_.begin(); layer != by_position_.end();)  // layers that no rule names
     layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer)
                                                                                    : by_position_.erase(layer);
+  unnamed_.clear();
   types_there_ = std::exchange(tensors_, std::move(renamed));
   ruled_ = true;
   return {};
@@ -112,6 +120,10 @@ Result<TensorFile> TensorFile::open_as_it_is(const std::string& path) {
   }
   if (is_keras_file(path)) {
     TENON_ASSIGN(KerasFile reader, KerasFile::open(path));
+    return TensorFile(std::move(reader));
+  }
+  if (is_torch_file(path)) {
+    TENON_ASSIGN(TorchFile reader, TorchFile::open(path));
     return TensorFile(std::move(reader));
   }
   TENON_ASSIGN(BundleReader reader, open_checkpoint(path));

@@ -1,6 +1,6 @@
 // A file of named tensors in any format that Tenon reads, told by its name: safetensors (".safetensors"), Keras's (".weights.h5", which is
-// written too, ".keras" and Keras 2's ".h5"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
-// formats do (".npz", ".pt") are an error.
+// written too, ".keras" and Keras 2's ".h5"), PyTorch's (".pt", ".pth"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
+// formats do (".npz") are an error.
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@
 #include "checkpoint/keras/keras_writer.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
+#include "checkpoint/torch/torch_file.h"
 #include "checkpoint/weight_rules.h"
 
 namespace tenon {
@@ -36,6 +37,9 @@ class TensorFile {
   // Layers of Keras's whose weights the file does not name, and how many they have: "LAYER/0", "LAYER/1", .. in Keras's order.
   using ByPosition = std::map<std::string, size_t, std::less<>>;
   const ByPosition& by_position() const { return by_position_; }
+  // Scopes of names that Keras's file does not say itself, by where Keras finds the layers (keras_writer.h).
+  using Unnamed = std::map<std::string, std::string, std::less<>>;
+  const Unnamed& unnamed() const { return unnamed_; }
   // Whether a Saver of TensorFlow 1 wrote it, as far as can be seen: there is neither a note of Tenon's nor a graph of objects.
   bool is_of_tensorflow1() const;
   // An i64 or i32 of one element; `missing` where there is no tensor of that name.
@@ -44,6 +48,7 @@ class TensorFile {
  private:
   TensorFile(std::string path, SafetensorsReader reader);
   explicit TensorFile(KerasFile reader);
+  explicit TensorFile(TorchFile reader);
   static Result<TensorFile> open_as_it_is(const std::string& path);
   Status read_raw(std::string_view name, std::span<std::byte> out) const;
   Status apply(const WeightRules& rules);
@@ -51,10 +56,11 @@ class TensorFile {
   std::string path_;
   std::map<std::string, Type, std::less<>> tensors_;
   ByPosition by_position_;
+  Unnamed unnamed_;
   std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
   std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
   bool ruled_ = false;
-  std::variant<SafetensorsReader, KerasFile, BundleReader> reader_;
+  std::variant<SafetensorsReader, KerasFile, TorchFile, BundleReader> reader_;
 };
 
 // Tensors that the file names by position alone, by the model's variables of these layers. `variables`: all of the model, in the order of

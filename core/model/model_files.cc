@@ -113,6 +113,7 @@ WarmStartReport Model::load_weights(const std::string& path, const LoadWeightsOp
   t.find_own_names(*this, example_types());
   std::vector<std::string> in_order;
   for (const std::string& weight : t.weights()) in_order.push_back(t.name_in_file(weight));
+  if (loaded->has_unnamed()) loaded->name_by_place(keras_places());
   loaded->name_by_position(in_order);
   return loaded->give_to(*t.strategy.impl().variables, name(), types, t.own_names()).take();
 }

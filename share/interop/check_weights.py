@@ -112,12 +112,15 @@ def torch_checks(binary, rules, directory):
     with torch.no_grad():
         expected = model(x).numpy()
 
-    def check():
-        report = tool(binary, "resnet18", directory / "resnet18.safetensors", rules / "torchvision_resnet18.rules",
+    torch.save(model.state_dict(), directory / "resnet18.pt")
+
+    def check(file):
+        report = tool(binary, "resnet18", directory / file, rules / "torchvision_resnet18.rules",
                       directory / "x", directory / "y")
         return f"{difference(np.fromfile(directory / 'y', np.float32), expected)}; {report.split(': ')[-1]}"
 
-    yield "torchvision's resnet18 to Tenon", check
+    yield "torchvision's resnet18.safetensors to Tenon", lambda: check("resnet18.safetensors")
+    yield "torchvision's resnet18.pt to Tenon", lambda: check("resnet18.pt")
 
 
 def main():

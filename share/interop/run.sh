@@ -1,7 +1,7 @@
 #!/bin/sh
 # Holds Tenon's files and its server against TensorFlow's, and files of weights against Keras's and PyTorch's.  Usage: run.sh BUILD [VENV]
 # TENON_TENSORFLOW_PYTHON names a python that has TensorFlow; without it one is made in VENV
-# (build/interop-venv), which downloads some 600 MB the first time.
+# (build/interop-venv), which downloads some GB the first time, PyTorch among them.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 build=${1:?usage: run.sh BUILD [VENV]}

@@ -104,7 +104,7 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
   if (what == "ops") return inspect_ops(flags, rest);
   if (what == "records") return inspect_records(flags, rest);
   if (what == "weights") {
-    expect_words(rest, 1, 1, "a file of weights: .safetensors, .weights.h5, .keras, .h5, a checkpoint's PREFIX");
+    expect_words(rest, 1, 1, "a file of weights: .safetensors, .weights.h5, .keras, .h5, .pt, a checkpoint's PREFIX");
     return inspect_weights(flags, rest[0]);
   }
   if (what == "onnx") {

@@ -34,8 +34,7 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.boolean("quiet", false, "print the result alone");
   flags.text("warm_start_from", "",
              "begin with the values that this checkpoint has: a prefix, a directory, a file .safetensors, .weights.h5, "
-             ".keras or "
-             ".h5; one in model_dir wins");
+             ".keras, .h5 or .pt; one in model_dir wins");
   flags.alias("warm_start", "warm_start_from");
   flags.alias("weights", "warm_start_from");
   flags.text(

@@ -30,6 +30,8 @@ int64_t most_decoded(int64_t file_bytes) {
   return std::min(room, file_bytes > INT64_MAX / kMostOfStored ? INT64_MAX : file_bytes * kMostOfStored + (1 << 20));
 }
 
+Descriptor file_in_memory() { return above_standard_streams(::memfd_create("tenon-hdf5", MFD_CLOEXEC)); }
+
 // Of the child alone. What this process had mapped before it was forked counts too.
 void limit_memory(int64_t decoded) {
   std::ifstream status("/proc/self/statm");
@@ -144,9 +146,9 @@ Result<Hdf5File> Hdf5File::open(const std::string& path) {
 Result<Hdf5File> Hdf5File::of(Descriptor descriptor, const std::string& path) {
   const int number = descriptor.get();
   TENON_ASSIGN(File file, File::of(std::move(descriptor), path));
-  const std::string directory = temporary_directory();
-  Descriptor second = nameless_file(directory);
-  if (!second) return file_error("cannot make a temporary file in", directory, errno);
+  Descriptor second = nameless_file(temporary_directory());  // which few files need
+  if (!second) second = file_in_memory();
+  if (!second) return file_error("cannot make a temporary file to read", path, errno);
   const int decoded = second.get();
   return within_memory("read", path, [&]() -> Result<Hdf5File> {
     const int64_t most = most_decoded(file.size());

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "checkpoint/keras/zip_file.h"
+#include "checkpoint/archive/zip_file.h"
 #include "checkpoint/within_memory.h"
 
 namespace tenon {
@@ -145,6 +145,8 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
   std::string scope = scope_of(parts);
   const auto* said = file_.names(cat(object, object.empty() ? "" : "/", "vars"), "name");
   const auto known = layers_.find(object);
+  if ((!said || said->empty()) && (known == layers_.end() || known->second.name.empty()))
+    unnamed_.emplace(object, scope);
   const std::string_view last = leaf_of_weight(scope);
   const bool nameless = last == "layer" || last == "cell";  // of layers in others, which an older file does not name
   const std::vector<std::string> own =

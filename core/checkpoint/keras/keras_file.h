@@ -23,6 +23,8 @@ class KerasFile {
   const std::map<std::string, const Hdf5Dataset*, std::less<>>& tensors() const { return tensors_; }
   // Layers whose weights could not be named, and how many they have: these are "LAYER/0", "LAYER/1", in Keras's order.
   const std::map<std::string, size_t, std::less<>>& by_position() const { return by_position_; }
+  // What a file of before Keras 3.9 does not name: layers' scopes here, by the ways to them, "layers/conv2d_3".
+  const std::map<std::string, std::string, std::less<>>& unnamed() const { return unnamed_; }
   Status read(std::string_view name, std::span<std::byte> out) const;
 
  private:
@@ -38,6 +40,7 @@ class KerasFile {
   Hdf5File file_;
   std::map<std::string, const Hdf5Dataset*, std::less<>> tensors_;  // datasets stay where they are when this moves
   std::map<std::string, size_t, std::less<>> by_position_;
+  std::map<std::string, std::string, std::less<>> unnamed_;
   std::map<std::string, KerasLayer> layers_;
 };
 

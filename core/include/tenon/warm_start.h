@@ -44,7 +44,7 @@ class VarsToWarmStart {
 
 struct WarmStartSettings {
   // A prefix, PREFIX.index, a directory (its newest checkpoint), or a file of another library: ".safetensors", or Keras's
-  // ".weights.h5", ".keras" and ".h5" (share/doc/weights.md).
+  // ".weights.h5", ".keras" and ".h5", or PyTorch's ".pt" (share/doc/weights.md).
   std::string ckpt_to_initialize_from = {};
   VarsToWarmStart vars_to_warm_start = ".*";
   // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none.
@@ -61,7 +61,8 @@ struct WarmStartSettings {
 struct WarmStartReport {
   std::string checkpoint;                     // the prefix or the file
   std::map<std::string, std::string> loaded;  // variables, and the tensors of the checkpoint that they have begun with
-  std::vector<std::string> fresh;       // variables that begin anew, or stay as they are where they were there before
+  // Variables that begin anew, or stay as they are where they were there before; first those that vars_to_warm_start chooses.
+  std::vector<std::string> fresh;
   std::vector<std::string> mismatched;  // those of them that skip_mismatch left out
   std::vector<std::string> left_over;   // tensors of the checkpoint that no variable has begun with
   // Expressions of vars_to_warm_start that match no variable, and names of var_name_to_prev_var_name that none has.

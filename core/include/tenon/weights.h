@@ -1,5 +1,5 @@
 // Files of weights in any format that Tenon reads, looked into and turned into another one (share/doc/weights.md):
-// safetensors, Keras's .weights.h5, .keras and .h5, TensorFlow's checkpoints.
+// safetensors, Keras's .weights.h5, .keras and .h5, PyTorch's .pt and .pth, TensorFlow's checkpoints.
 //
 //   TENON_ASSIGN(WeightsFile weights, WeightsFile::open("resnet18.safetensors", "torchvision_resnet18.rules"));
 //   for (const auto& [name, type] : weights.tensors()) ...

@@ -8,6 +8,7 @@
 #include "base/array_dtype.h"
 #include "base/room.h"
 #include "base/text.h"
+#include "checkpoint/keras/keras_names.h"
 #include "checkpoint/tensor_file.h"
 #include "step/variables/object_names.h"
 
@@ -75,7 +76,28 @@ Result<LoadedTensors> LoadedTensors::read(const std::string& path, const std::st
     TENON_TRY(file.read(name, value.bytes()));
     tensors.emplace(name, std::move(value));
   }
-  return LoadedTensors(file.path(), std::move(tensors), has_training, file.by_position());
+  return LoadedTensors(file.path(), std::move(tensors), has_training, file.by_position(), file.unnamed());
+}
+
+void LoadedTensors::name_by_place(const KerasPlaces& places) {
+  std::map<std::string, std::string, std::less<>> scopes;  // here, by those of the file
+  for (const auto& [scope, place] : places)
+    if (const auto found = unnamed_.find(place.path); found != unnamed_.end()) scopes.emplace(found->second, scope);
+  Arrays named;
+  for (auto& [name, value] : tensors_) {
+    const auto scope = scopes.find(scope_of_weight(name));
+    std::string other = scope == scopes.end() ? name : cat(scope->second, "/", leaf_of_weight(name));
+    if (named.contains(other)) other = name;
+    named.emplace(std::move(other), std::move(value));
+  }
+  tensors_ = std::move(named);
+  TensorFile::ByPosition by_position;
+  for (const auto& [layer, count] : by_position_) {
+    const auto scope = scopes.find(layer);
+    by_position.emplace(scope == scopes.end() ? layer : scope->second, count);
+  }
+  by_position_ = std::move(by_position);
+  unnamed_.clear();
 }
 
 void LoadedTensors::name_by_position(const std::vector<std::string>& variables) {
@@ -220,8 +242,8 @@ Status LoadedTensors::check_mismatch(const std::string& tensor, const std::strin
   return other_type(path_, tensor, found->second.type(), variable, type);
 }
 
-Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::string& object,
-                                               const Types& variables, const OwnNames& own) {
+Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::string& object, const Types& variables,
+                                               const OwnNames& own) {
   const NamesByTensor names = names_for(object, variables, own);
   TENON_TRY(check_fits(names, variables));
   WarmStartReport report{.checkpoint = path_};

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "checkpoint/keras/keras_writer.h"
 #include "step/variables/variable_store.h"
 #include "tenon/array.h"
 
@@ -30,6 +31,9 @@ class LoadedTensors {
  public:
   // NaN and infinity are refused.
   static Result<LoadedTensors> read(const std::string& path, const std::string& rules = {});
+  // Names layers that Keras's file does not: by where Keras finds them, as `places` has it by their names in files.
+  void name_by_place(const KerasPlaces& places);
+  bool has_unnamed() const { return !unnamed_.empty(); }
   // Names what the file has by position alone: `variables` are the model's, in the order of their making, by their names in files.
   void name_by_position(const std::vector<std::string>& variables);
 
@@ -69,15 +73,18 @@ class LoadedTensors {
   bool has_all(const NamesByTensor& names) const;
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
-  LoadedTensors(std::string path, Arrays tensors, bool has_training, TensorFile::ByPosition by_position)
+  LoadedTensors(std::string path, Arrays tensors, bool has_training, TensorFile::ByPosition by_position,
+                TensorFile::Unnamed unnamed)
       : path_(std::move(path)),
         tensors_(std::move(tensors)),
         has_training_(has_training),
-        by_position_(std::move(by_position)) {}
+        by_position_(std::move(by_position)),
+        unnamed_(std::move(unnamed)) {}
   std::string path_;
   Arrays tensors_;
   bool has_training_ = false;  // it says where training stood
   TensorFile::ByPosition by_position_;
+  TensorFile::Unnamed unnamed_;
   bool differs_ = false, skips_ = false;
 };
 

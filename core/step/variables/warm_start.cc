@@ -153,7 +153,10 @@ WarmStartReport WarmStart::report() const {
   for (const auto& entry : file_.tensors())
     if (!is_note(entry.first)) left.insert(entry.first);
   for (const auto& entry : loaded_) left.erase(entry.second);
-  return {file_.path(), loaded_, listed(fresh_), listed(mismatched_), listed(left), unmatched()};
+  std::vector<std::string> fresh = listed(fresh_);  // what was asked for stands first
+  std::stable_partition(fresh.begin(), fresh.end(),
+                        [&](const std::string& name) { return selects(name, noted_.find(name)->second); });
+  return {file_.path(), loaded_, std::move(fresh), listed(mismatched_), listed(left), unmatched()};
 }
 
 bool WarmStart::is_whole() const {

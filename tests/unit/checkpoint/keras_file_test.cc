@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "checkpoint/keras/zip_file.h"
+#include "checkpoint/archive/zip_file.h"
 #include "checkpoint/tensor_file.h"
 #include "tenon/part.h"
 #include "unit/data/temporary_directory.h"
@@ -185,6 +185,60 @@ TEST(ZipFiles, BadOnesAreErrorsOfOneLine) {
   EXPECT_EQ(said(zip_of({{"x", "hello", 9, crc, 8}})), "member 'x' is damaged");
   const std::string whole = zip_of({{"x", "hello", 5, crc}});
   for (size_t cut = 0; cut < whole.size(); ++cut) EXPECT_NE(said(whole.substr(0, cut)), "") << cut;
+}
+
+// ---- torch.save ----
+
+TEST(TorchFiles, TensorsOfDictionariesAreRead) {
+  const TensorFile file = TensorFile::open(kWeights + "state.pt").take();
+  std::vector<std::string> names;
+  for (const auto& [name, type] : file.tensors()) names.push_back(name + " " + type.str());
+  EXPECT_EQ(names, (std::vector<std::string>{"brain bf16[2]", "count i64[]", "fc.bias f64[3]", "fc.weight f32[3,4]",
+                                             "flags bool[2]", "half f16[2]", "model.w f32[2,1]", "rows f32[2,4]"}));
+  EXPECT_EQ(values<float>(file, "fc.weight"), (std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
+  EXPECT_EQ(values<float>(file, "rows"), (std::vector<float>{4, 5, 6, 7, 8, 9, 10, 11}));  // of the same memory
+  EXPECT_EQ(values<double>(file, "fc.bias"), (std::vector<double>{0.5, -1, 2}));
+  EXPECT_EQ(values<int64_t>(file, "count"), std::vector<int64_t>{7});
+}
+
+TEST(TorchFiles, WhatWouldHaveToBeRunIsRefused) {
+  const auto bad = [](const std::string& name) {
+    const std::string path = kWeights + "bad/" + name, message = TensorFile::open(path).status().message();
+    return message.substr(std::min(message.size(), path.size() + 4));
+  };
+  EXPECT_EQ(bad("columns.pt"), "tensor 'columns' does not lie row by row: save tensors that are contiguous()");
+  EXPECT_NE(bad("module.pt").find("which is not run") == std::string::npos ? bad("module.pt").find("not run") : 0,
+            std::string::npos);
+  EXPECT_EQ(bad("tensor.pt"), "it holds no dictionary of tensors: save a state_dict");
+  TemporaryDirectory directory;
+  // os.system("true"), as a pickle that is run would call it.
+  const std::string evil =
+      "\x80\x02"
+      "cos\nsystem\nX\4" +
+      std::string(3, '\0') + "true\x85R.";
+  const std::string path =
+      directory.write("a.pt", zip_of({{"a/data.pkl", evil, static_cast<uint32_t>(evil.size()), crc_of(evil)}}));
+  EXPECT_EQ(TensorFile::open(path).status().message(),
+            "'" + path + "': its pickle calls 'os system', which is not run; save a state_dict, or use safetensors");
+}
+
+TEST(TorchFiles, DamagedOnesAreErrorsOrRead) {
+  TemporaryDirectory directory;
+  const std::string whole = bytes_in(kWeights + "state.pt");
+  std::mt19937 random(4);
+  for (int i = 0; i < 500; ++i) {
+    std::string bytes = whole;
+    for (int flips = 0; flips < 4; ++flips) bytes[random() % bytes.size()] = static_cast<char>(random());
+    const Result<TensorFile> file = TensorFile::open(directory.write("a.pt", bytes));
+    if (!file.ok()) {
+      EXPECT_LT(file.status().message().size(), 800u);
+      continue;
+    }
+    for (const auto& [tensor, type] : file->tensors()) {
+      std::vector<std::byte> out(static_cast<size_t>(type.bytes()));
+      (void)file->read(tensor, out);
+    }
+  }
 }
 
 // ---- rules ----

@@ -109,6 +109,14 @@ TEST_P(KerasSequenceWeights, ModelGivesWhatKerasGives) {
   expect_gives(model, case_of("sequence", {2, 4, 3}));
 }
 
+// By classes and their order alone, as Keras does it.
+TEST_F(KerasWeights, FileThatNamesNoLayersIsLoaded) {
+  Sequential model = image_model();
+  compile(model);
+  model.load_weights(kFolder + "image_3.0.weights.h5");
+  expect_gives(model, case_of("image", {2, 6, 6, 2}));
+}
+
 // Where Keras looks: by class and place, whatever the names. The bytes are Keras's own.
 void expect_written_as_keras_does(Model& model, const std::string& theirs, const std::string& ours) {
   model.load_weights(theirs);

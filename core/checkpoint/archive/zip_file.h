@@ -33,8 +33,11 @@ class ZipFile {
   Result<std::string> read(std::string_view name, int64_t most) const;
   // Gives it in pieces. What `take` was given is right only if this is ok in the end.
   Status read(std::string_view name, const std::function<Status(std::span<const std::byte>)>& take) const;
+  // Bytes of a member that is stored as it is, from `offset` on. REQUIRED: it is one of members().
+  Status read_at(std::string_view name, int64_t offset, std::span<std::byte> out) const;
 
  private:
+  Result<int64_t> place_of(std::string_view name, const ZipMember& member) const;
   explicit ZipFile(File file) : file_(std::move(file)) {}
   Status find_members();
   struct Directory {

@@ -1,4 +1,4 @@
-#include "checkpoint/keras/zip_file.h"
+#include "checkpoint/archive/zip_file.h"
 
 #include <zlib.h>
 
@@ -16,8 +16,8 @@ constexpr uint32_t kEnd = 0x06054b50, kEnd64 = 0x06064b50, kEnd64Place = 0x07064
                    kLocal = 0x04034b50;
 constexpr int64_t kEndBytes = 22, kMostComment = 65535, kMemberBytes = 46, kLocalBytes = 30;
 constexpr int64_t kMostMembers = 1 << 18, kMostDirectory = int64_t{1} << 26;
-constexpr int64_t kMostOfStored = 1033;  // deflate makes no more of a byte
-constexpr size_t kPiece = size_t{1} << 18;
+constexpr int64_t kMostInflated = 1033;  // deflate makes no more of a byte
+constexpr size_t kZipPiece = size_t{1} << 18;
 
 template <class T>
 T number_at(std::string_view bytes, size_t at) {
@@ -105,7 +105,7 @@ Status ZipFile::take_member(std::string_view& in) {
   if (method != 0 && method != 8) return bad(what, " is compressed by method ", method, ", expected 0 or 8");
   if (header > size || stored > size - header || kLocalBytes > static_cast<int64_t>(size - header - stored))
     return bad(what, " of ", stored, " bytes at ", header, " is beyond the end of the file, which has ", size);
-  if (method == 0 ? bytes != stored : bytes > stored * kMostOfStored + 64)
+  if (method == 0 ? bytes != stored : bytes > stored * kMostInflated + 64)
     return bad(what, " would have ", bytes, " bytes, of which ", stored, " are stored");
   const ZipMember member{static_cast<int64_t>(header), static_cast<int64_t>(stored), static_cast<int64_t>(bytes),
                          number_at<uint32_t>(in, 16), method == 8};
@@ -126,21 +126,36 @@ Result<std::string> ZipFile::read(std::string_view name, int64_t most) const {
   return out;
 }
 
-Status ZipFile::read(std::string_view name, const std::function<Status(std::span<const std::byte>)>& take) const {
-  const ZipMember& member = members_.find(name)->second;
+// Where its bytes begin, which lie in the file.
+Result<int64_t> ZipFile::place_of(std::string_view name, const ZipMember& member) const {
   char local[kLocalBytes];
   TENON_TRY(file_.read_exactly_at(member.header, local, sizeof local));
   const std::string_view l(local, sizeof local);
   if (number_at<uint32_t>(l, 0) != kLocal) return bad("is a damaged archive");
-  int64_t at = member.header + kLocalBytes + number_at<uint16_t>(l, 26) + number_at<uint16_t>(l, 28),
-          left = member.stored;
-  if (at > file_.size() || left > file_.size() - at) return bad("member '", abbreviated(name), "' is cut off");
+  const int64_t at = member.header + kLocalBytes + number_at<uint16_t>(l, 26) + number_at<uint16_t>(l, 28);
+  if (at > file_.size() || member.stored > file_.size() - at) return bad("member '", abbreviated(name), "' is cut off");
+  return at;
+}
+
+Status ZipFile::read_at(std::string_view name, int64_t offset, std::span<std::byte> out) const {
+  const ZipMember& member = members_.find(name)->second;
+  if (member.deflated) return bad("member '", abbreviated(name), "' is compressed, expected it as it is");
+  if (offset < 0 || offset > member.bytes || std::ssize(out) > member.bytes - offset)
+    return bad("member '", abbreviated(name), "' has ", member.bytes, " bytes, expected ", out.size(), " at ", offset);
+  TENON_ASSIGN(const int64_t at, place_of(name, member));
+  return file_.read_exactly_at(at + offset, out.data(), out.size());
+}
+
+Status ZipFile::read(std::string_view name, const std::function<Status(std::span<const std::byte>)>& take) const {
+  const ZipMember& member = members_.find(name)->second;
+  TENON_ASSIGN(int64_t at, place_of(name, member));
+  int64_t left = member.stored;
 
   z_stream z{};
   if (member.deflated && inflateInit2(&z, -MAX_WBITS) != Z_OK)
     return Status(Code::kOutOfMemory, "no memory to inflate");
   const std::unique_ptr<z_stream, int (*)(z_stream*)> owner(member.deflated ? &z : nullptr, &inflateEnd);
-  std::vector<std::byte> in(kPiece), out(member.deflated ? kPiece : 0);
+  std::vector<std::byte> in(kZipPiece), out(member.deflated ? kZipPiece : 0);
   uLong crc = crc32(0, nullptr, 0);
   int64_t given = 0;
   const auto give = [&](const std::byte* data, size_t bytes) -> Status {
@@ -151,7 +166,7 @@ Status ZipFile::read(std::string_view name, const std::function<Status(std::span
   };
   int state = Z_OK;
   while (left > 0 && state != Z_STREAM_END) {
-    const auto piece = static_cast<size_t>(std::min<int64_t>(left, kPiece));
+    const auto piece = static_cast<size_t>(std::min<int64_t>(left, kZipPiece));
     TENON_TRY(file_.read_exactly_at(at, in.data(), piece));
     at += static_cast<int64_t>(piece), left -= static_cast<int64_t>(piece);
     if (!member.deflated) {
