@@ -18,6 +18,8 @@ using plugin::Rewrite;
 std::optional<Match> pad_of_reader(const Matching& m, const NodeView& pad);
 std::optional<Match> rounding(const Matching& m, const NodeView& narrowing);
 std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast);
+std::optional<Match> activated_norm(const Matching& m, const NodeView& activation);
+std::optional<Match> activated_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);

@@ -2,7 +2,7 @@
 //   t = conv(x, w) + bias, then batch_norm of t
 // cpu.batch_norm.grad_input (dy, w, [other as dx], x, gamma, mean, var, [y], [beta])
 //     -> dx, dgamma, dbeta, [dresidual], [dbias]
-//   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
+//   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's or ReLU6's mask by y or, where there was no residual, by
 //   x and beta; dbias[c] is the sum of dx's rows
 // Values with rows, w, bias and dbias are f32 or bf16; the rest is f32.
 // Each part of the convolution's result is summed while it is in cache. The shape alone cuts the parts, and their sums are
@@ -30,7 +30,7 @@ struct NormedConv {
   int64_t piece, pieces;  // rows of a piece of the second pass
   int64_t parts;          // of the sums
   float eps;
-  bool relu;
+  int32_t act;    // none, ReLU or ReLU6
   uint64_t room;  // of this kernel, behind the convolution's own
 };
 
@@ -48,7 +48,7 @@ NormedConv normed_conv(const NodeView& node) {
   n.pieces = pieces_of(n.rows, n.piece);
   n.parts = n.work.parts > 0 ? n.work.parts : n.pieces;
   n.eps = static_cast<float>(node.f64("eps", 1e-3));
-  n.relu = node.enumerator("act") == TENON_ACT_RELU;
+  n.act = node.enumerator("act");
   n.room = aligned_room(n.work.scratch_bytes());
   return n;
 }
@@ -177,7 +177,7 @@ Kernel make_normed_conv(const NodeView& node) {
     each_piece(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
       apply_columns(t + at, residual ? call.in<T>(normed::residual) + at : nullptr, rows, n->c, mean,
-                    moments.sums.scale, call.in(normed::beta), n->relu, y + at);
+                    moments.sums.scale, call.in(normed::beta), Clip::of(n->act), y + at);
     });
   };
   return k;
@@ -270,8 +270,10 @@ Kernel make_normed_grad(const NodeView& node) {
                  sums_of(*n, call)};
     scale_by(*n, call, g.sums.scale);
     g.from.other = other ? call.in<T>(input_grad::other) : nullptr;
-    if (n->relu && y) g.from.y = call.in<T>(input_grad::y);
-    if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
+    const bool clips = n->act != TENON_ACT_NONE;
+    g.from.ceiling = n->act == TENON_ACT_RELU6;
+    if (clips && y) g.from.y = call.in<T>(input_grad::y);
+    if (clips && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
     run_convolution(*n, call, data_of(call.in<T>(input_grad::dy), call.in<T>(input_grad::w), nullptr, g.dz),
                     {&g, add_dots_of<T>});
     add_dots(*n, call, g.sums);

@@ -33,7 +33,7 @@ struct Norm {
 
 // bf16 whose activation the loops over columns know: they read and write it as it is. What else is of 16 bits goes through
 // tiles of f32.
-bool is_direct_half(const Norm& n) { return n.dtype == TENON_BF16 && n.act <= TENON_ACT_RELU; }
+bool is_direct_half(const Norm& n) { return n.dtype == TENON_BF16 && is_clip(n.act); }
 
 template <class T>
 const T* rows_at(const void* p, int64_t at) {
@@ -66,8 +66,8 @@ Norm norm_of(const NodeView& node, int x, bool tiled) {
   n.alpha = static_cast<float>(node.f64("alpha"));
   n.act = node.enumerator("act");
   n.dtype = v.dtype();
-  if (n.act > TENON_ACT_RELU) n.activate = act_loop(n.act), n.activate_grad = act_grad_loop(n.act);
-  if (n.act == TENON_ACT_RELU) n.activate_grad = act_grad_loop(n.act);
+  if (!is_clip(n.act)) n.activate = act_loop(n.act);
+  if (n.act != TENON_ACT_NONE) n.activate_grad = act_grad_loop(n.act);
   n.tile = tiled || n.activate || is_half(n.dtype) ? std::max<int64_t>(4, kActivationTile / n.c) : n.piece;
   return n;
 }
@@ -90,12 +90,12 @@ void apply_pieces(const Call& call, const Norm& n, const float* mean, const floa
       const int64_t at = r * n.c, count = rows * n.c;
       if (direct)
         return apply_columns(call.in<Bfloat>(op::batch_norm::x) + at, rows_at<Bfloat>(residual, at), rows, n.c, mean,
-                             scale, call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU,
+                             scale, call.in(op::batch_norm::beta), Clip::of(n.act),
                              call.out<Bfloat>(op::batch_norm::out::y) + at);
       float* const y = place(n, call.out(op::batch_norm::out::y), at, room);
       apply_columns(floats(n, call.in(op::batch_norm::x), at, count, room + size),
                     floats(n, residual, at, count, room + 2 * size), rows, n.c, mean, scale,
-                    call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU, y);
+                    call.in(op::batch_norm::beta), Clip::of(n.act), y);
       if (n.activate) n.activate(y, y, count, n.alpha);
       store(n, y, call.out(op::batch_norm::out::y), at, count);
     });
@@ -220,7 +220,8 @@ void grad_sums(const Norm& n, const GradPorts& g, int64_t p, float* room, float*
     const int64_t at = p * n.piece * n.c;
     IncomingGradient<Bfloat> from;
     from.dy = rows_at<Bfloat>(g.dy, at);
-    if (n.act == TENON_ACT_RELU) from.y = rows_at<Bfloat>(g.y, at);
+    if (n.act != TENON_ACT_NONE) from.y = rows_at<Bfloat>(g.y, at);
+    from.ceiling = n.act == TENON_ACT_RELU6;
     return take_gradient(dz_of_halves(n, g) + at, rows_at<Bfloat>(g.x, at), from, g.mean, n.rows_of(p), n.c, n.c, sum,
                          sum + n.c);
   }
