@@ -3,17 +3,18 @@
 #include <vector>
 
 #include "fuse/patterns.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
 
-// Whether the norm is of f32, or of bf16 with moments of f32, within this process, with at most a ReLU or ReLU6 behind it.
-// x and gamma are the places of these operands.
+// Whether the norm is of f32, or of bf16 with moments of f32 and at most a ReLU or ReLU6 behind it, within this process. x
+// and gamma are the places of these operands.
 bool is_plain(const NodeView& norm, int x, int gamma) {
   const int32_t dtype = norm.in(x).dtype();
   return (dtype == TENON_F32 || dtype == TENON_BF16) && norm.in(gamma).dtype() == TENON_F32 &&
-         norm.i64("group", 1) == 1 && norm.enumerator("act") <= TENON_ACT_RELU6;
+         norm.i64("group", 1) == 1 && (norm.enumerator("act") <= TENON_ACT_RELU6 || dtype == TENON_F32);
 }
 
 // All operands of a convolution, or of its input's gradient, are of the dtype of its result.
@@ -128,11 +129,15 @@ std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm) {
 
 std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm) {
   using grad = op::batch_norm_grad;
+  const bool swished = norm.op() == "cpu.batch_norm_grad";  // fuse_activations.cc
+  if (!swished && norm.enumerator("act") > TENON_ACT_RELU6) return {};
   if (!is_plain(norm, grad::x, grad::gamma) || norm.in(grad::dy).dtype() != norm.in(grad::x).dtype()) return {};
   const Source source = find_source(m, norm);
   if (!source.conv || m.changes_between(*source.conv, norm)) return {};
   const std::optional<NodeView> bias = find_bias_gradient(m, norm);
-  const uint32_t beta = norm.enumerator("act") != TENON_ACT_NONE ? beta_of(m, norm) : TENON_NONE;
+  const uint32_t beta = swished                                    ? norm.operand_id(own::batch_norm_grad::beta)
+                        : norm.enumerator("act") != TENON_ACT_NONE ? beta_of(m, norm)
+                                                                   : TENON_NONE;
   Match match({norm.index(), source.conv->index()}, norm.index(),
               [=](Rewrite& to) { add_gradient(source, norm, beta, bias, to); });
   for (const auto& more : {source.sum, bias})

@@ -2,6 +2,7 @@
 // batch_norm_apply  (x, gamma, beta, mean, var, [residual]) -> y
 //   y = act((x - mean) gamma / s + beta + residual), s = sqrt(var + eps)
 // batch_norm_grad   (dy, x [M,C], gamma, mean, var [C], [y]) -> dx, dgamma, dbeta, [dresidual]
+// cpu.batch_norm_grad (dy, x, gamma, mean, var, nothing, beta), f32: the activation's argument is computed of x and beta
 //   dz = act'(dy, y), xh = (x - mean) / s, dx = gamma / s (dz - mean dz - xh mean(dz xh))
 // Every pass walks the same pieces of rows, cut by the shape alone; a second pass walks them backwards
 // because the last ones are still in the cache.
@@ -12,13 +13,13 @@
 
 #include "kernels/dtype.h"
 #include "kernels/gemm/narrow.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kActivationTile = 2048;  // elements between an activation and its argument: they stay in L1
-constexpr int64_t kMergedChannels = 128;   // merged at once
+constexpr int64_t kMergedChannels = 128;  // merged at once
 
 struct Norm {
   int64_t rows, c, piece, pieces, tile;  // tile in rows
@@ -68,7 +69,7 @@ Norm norm_of(const NodeView& node, int x, bool tiled) {
   n.dtype = v.dtype();
   if (!is_clip(n.act)) n.activate = act_loop(n.act);
   if (n.act != TENON_ACT_NONE) n.activate_grad = act_grad_loop(n.act);
-  n.tile = tiled || n.activate || is_half(n.dtype) ? std::max<int64_t>(4, kActivationTile / n.c) : n.piece;
+  n.tile = tiled || n.activate || is_half(n.dtype) ? tile_rows(n.c) : n.piece;
   return n;
 }
 
@@ -183,6 +184,7 @@ struct GradPorts {
   const void *dy, *x, *y;
   const float *gamma, *mean, *var;
   void *dx, *dresidual;
+  const float *beta = nullptr, *scale = nullptr;  // where the activation's argument follows from x
 };
 
 // dz of a tile: dy itself, what the first pass stored, or computed into the first of the three tiles of `room`. What is
@@ -195,6 +197,10 @@ const float* tile_dz(const Norm& n, const GradPorts& g, int64_t at, int64_t coun
   if (n.act == TENON_ACT_NONE) {
     if (!g.dresidual) return dy;
     if (dz != dy) std::copy_n(dy, count, dz);
+  } else if (g.beta) {
+    float* const z = room + n.tile * n.c;
+    apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, g.mean, g.scale, g.beta, {}, z);
+    n.activate_grad(dy, z, dz, count, n.alpha);
   } else {
     n.activate_grad(dy, floats(n, g.y, at, count, room + 2 * n.tile * n.c), dz, count, n.alpha);
   }
@@ -247,11 +253,17 @@ void grad_rows(const Norm& n, const GradPorts& g, int64_t p, float* room, const 
 }
 
 // scratch: [pieces][sum, dot][C], then scale, slope, shift [C]
-void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
+void run_batch_norm_grad(const Call& call, const Norm& n, GradPorts g) {
   float *partial = static_cast<float*>(call.scratch), *room = static_cast<float*>(call.thread_scratch);
   float *scale = partial + 2 * n.pieces * n.c, *slope = scale + n.c, *shift = slope + n.c;
   float *dgamma = call.out(op::batch_norm_grad::out::dgamma), *dbeta = call.out(op::batch_norm_grad::out::dbeta);
   const Slice s = call.share(n.pieces);
+  if (g.beta) {
+    const Slice mine = call.share(n.c, 16);
+    for (int64_t i = mine.begin; i < mine.end; ++i) scale[i] = g.gamma[i] * (1.f / std::sqrt(g.var[i] + n.eps));
+    call.barrier();
+    g.scale = scale;
+  }
   for (int64_t p = s.begin; p < s.end; ++p) grad_sums(n, g, p, room, partial + 2 * p * n.c);
   call.barrier();
   const Slice channels = call.share(n.c, 16);
@@ -270,12 +282,13 @@ void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
 }
 
 Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
+  const bool beta = node.op() == "cpu.batch_norm_grad";
   const bool y = node.has(op::batch_norm_grad::y), dresidual = node.has_result(op::batch_norm_grad::out::dresidual);
   const Norm n = norm_of(node, op::batch_norm_grad::x, dresidual || node.enumerator("act") != TENON_ACT_NONE);
   Kernel k;
   k.threads = threads_for(n.rows * n.c);
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
-  k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : 1) * n.tile * n.c) * sizeof(float);
+  k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : beta ? 2 : 1) * n.tile * n.c) * sizeof(float);
   // dz in the place of dx would be where x still is.
   if (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n)) k.in_place = {{1, 0}};
   k.in_place.push_back({0, dresidual ? 3 : 0});
@@ -287,7 +300,8 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
                       call.in(op::batch_norm_grad::mean),
                       call.in(op::batch_norm_grad::var),
                       call.out(op::batch_norm_grad::out::dx),
-                      dresidual ? call.out(op::batch_norm_grad::out::dresidual) : nullptr};
+                      dresidual ? call.out(op::batch_norm_grad::out::dresidual) : nullptr,
+                      beta ? call.in(own::batch_norm_grad::beta) : nullptr};
     run_batch_norm_grad(call, n, g);
   };
   return narrowed(node, std::move(k),
@@ -320,6 +334,7 @@ void add_normalization(KernelTable& table) {
       "batch_norm_grad",
       [](const NodeView& n) { return accept_norm(n, op::batch_norm_grad::x, op::batch_norm_grad::y); },
       make_batch_norm_grad);
+  table.add_own("cpu.batch_norm_grad", make_batch_norm_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

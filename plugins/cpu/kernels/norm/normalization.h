@@ -44,6 +44,8 @@ struct Clip {
     return c;
   }
 };
+// Rows of a tile that stays in L1 between an activation and its argument.
+inline int64_t tile_rows(int64_t c) { return 2048 / c > 4 ? 2048 / c : 4; }
 inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }
 
 // What comes to dz on its way into column_dots.

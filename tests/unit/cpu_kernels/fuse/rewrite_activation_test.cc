@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fused_graph.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 #include "tenon/plugin/graph_builder.h"
 
@@ -69,6 +70,27 @@ TEST_F(RewritingActivations, JoinsWhatClipsForwardAndBackward) {
     EXPECT_EQ(node(1).operand_id(op::batch_norm_grad::y), node(0).result_id(op::batch_norm::out::y));
     EXPECT_EQ(node(1).f64("eps"), 1e-3);
   }
+}
+
+// Their gradients need the argument, which the norm's gradient computes of what it reads.
+TEST_F(RewritingActivations, JoinsSiluWhereBothSidesOfTheNormAreThere) {
+  const Values v = forward(TENON_ACT_SILU);
+  backward(v, v.z, TENON_ACT_SILU);
+  EXPECT_EQ(rewritten(), (Names{"batch_norm", "cpu.batch_norm_grad"}));
+  for (const uint32_t i : {0u, 1u}) EXPECT_EQ(node(i).enumerator("act"), TENON_ACT_SILU);
+  EXPECT_EQ(node(1).operand_id(cpu::own::batch_norm_grad::beta), node(0).operand_id(op::batch_norm::beta));
+}
+
+TEST_F(RewritingActivations, LeavesSiluWithoutItsGradient) {
+  forward(TENON_ACT_SILU);
+  EXPECT_EQ(rewritten(), Names{});
+}
+
+TEST_F(RewritingActivations, LeavesSiluWhoseArgumentIsAResult) {
+  const Values v = forward(TENON_ACT_SILU);
+  backward(v, v.z, TENON_ACT_SILU);
+  graph_.result(v.z);
+  EXPECT_EQ(rewritten(), Names{});
 }
 
 TEST_F(RewritingActivations, LeavesANormThatAnotherReads) {
