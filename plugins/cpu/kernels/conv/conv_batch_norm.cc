@@ -210,17 +210,21 @@ struct DotSums {
 
 // dz = (dz + other) times the slope, of some rows of some channels.
 void take_slope(const DotSums<float>& g, const float* other, int64_t at, int64_t rows, Slice channels) {
-  constexpr int64_t kTile = 512;
+  constexpr int64_t kTile = 2048;
   float z[kTile];
-  for (int64_t r = 0; r < rows; ++r)
+  const bool whole = channels.end - channels.begin == g.c && g.c <= kTile;  // several rows are one stretch of memory
+  const int64_t together = whole ? kTile / g.c : 1;
+  for (int64_t r = 0, m; r < rows; r += m) {
+    m = std::min(together, rows - r);
     for (int64_t c = channels.begin, n; c < channels.end; c += n) {
       n = std::min(kTile, channels.end - c);
-      float* const dz = g.dz + at + r * g.c + c;
-      if (other)
-        for (int64_t i = 0; i < n; ++i) dz[i] += other[at + r * g.c + c + i];
-      apply_columns(g.x + at + r * g.c + c, nullptr, 1, n, g.mean + c, g.scale + c, g.beta + c, {}, z);
-      g.slope(dz, z, dz, n, 0);
+      const int64_t from = at + r * g.c + c;
+      float* const dz = g.dz + from;
+      for (int64_t i = 0; other && i < m * n; ++i) dz[i] += other[from + i];
+      apply_columns(g.x + from, nullptr, m, n, g.mean + c, g.scale + c, g.beta + c, {}, z);
+      g.slope(dz, z, dz, m * n, 0);
     }
+  }
 }
 
 template <class T>

@@ -187,9 +187,19 @@ struct GradPorts {
   const float *beta = nullptr, *scale = nullptr;  // where the activation's argument follows from x
 };
 
+// dz of a tile, computed once, in the place of dx.
+const float* dz_by_argument(const Norm& n, const GradPorts& g, int64_t at, int64_t count, bool second, float* room) {
+  float* const dz = static_cast<float*>(g.dx) + at;
+  if (second) return dz;
+  apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, g.mean, g.scale, g.beta, {}, room);
+  n.activate_grad(static_cast<const float*>(g.dy) + at, room, dz, count, n.alpha);
+  return dz;
+}
+
 // dz of a tile: dy itself, what the first pass stored, or computed into the first of the three tiles of `room`. What is
 // rounded is computed in both passes, and given in the second.
 const float* tile_dz(const Norm& n, const GradPorts& g, int64_t at, int64_t count, bool second, float* room) {
+  if (g.beta) return dz_by_argument(n, g, at, count, second, room);
   const bool half = is_half(n.dtype);
   if (second && g.dresidual && !half) return static_cast<const float*>(g.dresidual) + at;
   const float* const dy = floats(n, g.dy, at, count, room + n.tile * n.c);
@@ -197,10 +207,6 @@ const float* tile_dz(const Norm& n, const GradPorts& g, int64_t at, int64_t coun
   if (n.act == TENON_ACT_NONE) {
     if (!g.dresidual) return dy;
     if (dz != dy) std::copy_n(dy, count, dz);
-  } else if (g.beta) {
-    float* const z = room + n.tile * n.c;
-    apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, g.mean, g.scale, g.beta, {}, z);
-    n.activate_grad(dy, z, dz, count, n.alpha);
   } else {
     n.activate_grad(dy, floats(n, g.y, at, count, room + 2 * n.tile * n.c), dz, count, n.alpha);
   }
@@ -288,9 +294,9 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   Kernel k;
   k.threads = threads_for(n.rows * n.c);
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
-  k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : beta ? 2 : 1) * n.tile * n.c) * sizeof(float);
+  k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : 1) * n.tile * n.c) * sizeof(float);
   // dz in the place of dx would be where x still is.
-  if (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n)) k.in_place = {{1, 0}};
+  if (!beta && (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n))) k.in_place = {{1, 0}};
   k.in_place.push_back({0, dresidual ? 3 : 0});
   k.run = [=](const Call& call) {
     const GradPorts g{call.in(op::batch_norm_grad::dy),
