@@ -134,10 +134,11 @@ class DepthwiseTile {
  private:
   // What the next rows of points read, and where they are stored: processors foresee neither.
   TENON_INLINE void fetch(const DepthwiseOperands<T>& at) const {
-#pragma GCC unroll 2
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 6
-      for (int k = 0; k < P; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * x_step_, 0, 2);
+    constexpr int S = Columns::kStep > 0 ? Columns::kStep : 1;
+#pragma GCC unroll 4
+    for (int r = 0; r < R * S; ++r)
+#pragma GCC unroll 12
+      for (int k = 0; k < P * S; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * (x_step_ / S), 0, 2);
     if (!fetches_result_) return;
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r)
