@@ -40,7 +40,9 @@ Tensor ReluFunction::with(Tensor x, const ReluOptions& o) {
   scope.expect_number("negative_slope", o.negative_slope, 0);
   scope.expect_number("threshold", o.threshold, 0);
   scope.expect(!o.max_value || *o.max_value >= 0, "max_value is ", o.max_value.value_or(0), ", expected 0 or more");
-  if (!o.max_value && o.threshold == 0 && o.negative_slope == 0) return with_mask_of(x, activation(x, relu));
+  const bool plain = o.threshold == 0 && o.negative_slope == 0;
+  if (plain && !o.max_value) return with_mask_of(x, activation(x, relu));
+  if (plain && o.max_value == 6) return with_mask_of(x, activation(x, Activation::kRelu6));
   const auto passes = [&](double limit, CompareKind kind) { return compare(x, scalar_like(x, limit), kind); };
   const Tensor below = (x - o.threshold) * o.negative_slope;
   Tensor y = select(passes(o.threshold, o.threshold == 0 ? CompareKind::kGt : CompareKind::kGe), x, below);

@@ -6,13 +6,18 @@
 namespace tenon::cpu {
 
 plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
-  // Pads first: others may take what they became part of.
-  plugin::Rewritten first =
-      plugin::rewrite(given, {{"pad", pad_of_reader}, {"cast", rounding}, {"cast", cast_in_kernel}});
+  // Pads first, and activations: others may take what they became part of.
+  plugin::Rewritten first = plugin::rewrite(given, {{"pad", pad_of_reader},
+                                                    {"activation", activated_norm},
+                                                    {"activation", swished_norm},
+                                                    {"batch_norm_grad", activated_norm_grad},
+                                                    {"cast", rounding},
+                                                    {"cast", cast_in_kernel}});
   const plugin::GraphView graph = plugin::graph_after(first, given);
   std::vector<plugin::Pattern> patterns = plugin::pool_patterns("cpu");
   patterns.insert(patterns.end(), {{"batch_norm", conv_batch_norm},
                                    {"batch_norm_grad", grad_input_batch_norm_grad},
+                                   {"cpu.batch_norm_grad", grad_input_batch_norm_grad},
                                    {"batch_norm_apply", conv_norm},
                                    {"dot", update_of_product},
                                    {"dropout", product_dropout},

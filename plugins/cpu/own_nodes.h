@@ -26,6 +26,10 @@ struct batch_norm_conv {
     enum : int { t, y, mean, var };
   };
 };
+// As batch_norm_grad, with an activation whose argument follows from x and beta.
+struct batch_norm_grad {
+  enum : int { dy, x, gamma, mean, var, y, beta };
+};
 struct batch_norm_grad_input {
   enum : int { dy, w, other, x, gamma, mean, var, y, beta };
   struct out {

@@ -6,12 +6,6 @@ namespace {
 
 using norm_op = op::batch_norm_apply;
 
-bool is_f32(const NodeView& node) {
-  for (int k = 0; k < node.operands(); ++k)
-    if (node.has(k) && node.in(k).dtype() != TENON_F32) return false;
-  return node.out(0).dtype() == TENON_F32;
-}
-
 void add_conv_norm(const NodeView& conv, const NodeView& norm, Rewrite& to) {
   std::vector<uint32_t> operands{to.operand(conv, 0), to.operand(conv, 1), to.operand(conv, 2),
                                  to.operand(norm, norm_op::residual)};

@@ -23,8 +23,8 @@ struct Flush {
 };
 
 bool is_small(const Matching& m, const NodeView& node, uint32_t size) {
-  return node.op() == "compare" && node.enumerator("kind") == TENON_COMPARE_LT && node.operand_id(op::compare::a) == size &&
-         is_filled(m, node.operand_id(op::compare::b), 0x1p-126f);
+  return node.op() == "compare" && node.enumerator("kind") == TENON_COMPARE_LT &&
+         node.operand_id(op::compare::a) == size && is_filled(m, node.operand_id(op::compare::b), 0x1p-126f);
 }
 bool is_zero(const Matching& m, const NodeView& node, uint32_t r) {
   const int k = node.operand_id(op::mul::a) == r ? 1 : 0;

@@ -3,24 +3,25 @@
 #include <vector>
 
 #include "fuse/patterns.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 
 namespace tenon::cpu {
 namespace {
 
-// Whether the norm is of f32, or of bf16 with moments of f32, within this process, with at most a ReLU behind it. x and
-// gamma are the places of these operands.
+// Whether the norm is of f32, or of bf16 with moments of f32 and at most a ReLU or ReLU6 behind it, within this process. x
+// and gamma are the places of these operands.
 bool is_plain(const NodeView& norm, int x, int gamma) {
   const int32_t dtype = norm.in(x).dtype();
   return (dtype == TENON_F32 || dtype == TENON_BF16) && norm.in(gamma).dtype() == TENON_F32 &&
-         norm.i64("group", 1) == 1 && norm.enumerator("act") <= TENON_ACT_RELU;
+         norm.i64("group", 1) == 1 && (norm.enumerator("act") <= TENON_ACT_RELU6 || dtype == TENON_F32);
 }
 
-// All operands of a convolution, or of its input's gradient, are of the dtype of its result, and it has one group.
+// All operands of a convolution, or of its input's gradient, are of the dtype of its result.
 bool is_uniform(const NodeView& conv) {
   for (int k = 0; k < conv.operands(); ++k)
     if (conv.has(k) && conv.in(k).dtype() != conv.out(0).dtype()) return false;
-  return conv.i64("groups", 1) == 1;
+  return true;
 }
 
 // Attributes of the convolution, then those of the norm that it does not have.
@@ -83,18 +84,18 @@ std::optional<NodeView> find_bias_gradient(const Matching& m, const NodeView& no
   return {};
 }
 
-// The norm that made y from x without a residual: the ReLU's mask then follows from x.
+// The norm that made y from x without a residual: the activation's mask then follows from x.
 uint32_t beta_of(const Matching& m, const NodeView& grad) {
   using from = op::batch_norm;
   using to = op::batch_norm_grad;
   const std::optional<NodeView> norm = grad.has(to::y) ? m.maker(grad.operand_id(to::y)) : std::nullopt;
   if (!norm || norm->op() != "batch_norm" || norm->has(from::residual)) return TENON_NONE;
-  const bool same = norm->enumerator("act") == TENON_ACT_RELU && norm->operand_id(from::x) == grad.operand_id(to::x) &&
-                    norm->operand_id(from::gamma) == grad.operand_id(to::gamma) &&
-                    norm->result_id(from::out::y) == grad.operand_id(to::y) &&
-                    norm->result_id(from::out::mean) == grad.operand_id(to::mean) &&
-                    norm->result_id(from::out::var) == grad.operand_id(to::var) &&
-                    norm->f64("eps", 1e-3) == grad.f64("eps", 1e-3);
+  const bool same =
+      norm->enumerator("act") == grad.enumerator("act") && norm->operand_id(from::x) == grad.operand_id(to::x) &&
+      norm->operand_id(from::gamma) == grad.operand_id(to::gamma) &&
+      norm->result_id(from::out::y) == grad.operand_id(to::y) &&
+      norm->result_id(from::out::mean) == grad.operand_id(to::mean) &&
+      norm->result_id(from::out::var) == grad.operand_id(to::var) && norm->f64("eps", 1e-3) == grad.f64("eps", 1e-3);
   return same ? norm->operand_id(from::beta) : TENON_NONE;
 }
 
@@ -128,11 +129,15 @@ std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm) {
 
 std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm) {
   using grad = op::batch_norm_grad;
+  const bool swished = norm.op() == "cpu.batch_norm_grad";  // fuse_activations.cc
+  if (!swished && norm.enumerator("act") > TENON_ACT_RELU6) return {};
   if (!is_plain(norm, grad::x, grad::gamma) || norm.in(grad::dy).dtype() != norm.in(grad::x).dtype()) return {};
   const Source source = find_source(m, norm);
   if (!source.conv || m.changes_between(*source.conv, norm)) return {};
   const std::optional<NodeView> bias = find_bias_gradient(m, norm);
-  const uint32_t beta = norm.enumerator("act") == TENON_ACT_RELU ? beta_of(m, norm) : TENON_NONE;
+  const uint32_t beta = swished                                    ? norm.operand_id(own::batch_norm_grad::beta)
+                        : norm.enumerator("act") != TENON_ACT_NONE ? beta_of(m, norm)
+                                                                   : TENON_NONE;
   Match match({norm.index(), source.conv->index()}, norm.index(),
               [=](Rewrite& to) { add_gradient(source, norm, beta, bias, to); });
   for (const auto& more : {source.sum, bias})

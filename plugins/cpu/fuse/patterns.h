@@ -18,6 +18,9 @@ using plugin::Rewrite;
 std::optional<Match> pad_of_reader(const Matching& m, const NodeView& pad);
 std::optional<Match> rounding(const Matching& m, const NodeView& narrowing);
 std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast);
+std::optional<Match> activated_norm(const Matching& m, const NodeView& activation);
+std::optional<Match> swished_norm(const Matching& m, const NodeView& activation);
+std::optional<Match> activated_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);
@@ -27,6 +30,13 @@ std::optional<Match> product_with_residual(const Matching& m, const NodeView& su
 
 // Updates by rules that take an element at a time, whatever the others are.
 bool takes_blocks(std::string_view op);
+
+// All operands of the node and its first result are.
+inline bool is_f32(const NodeView& node) {
+  for (int k = 0; k < node.operands(); ++k)
+    if (node.has(k) && node.in(k).dtype() != TENON_F32) return false;
+  return node.out(0).dtype() == TENON_F32;
+}
 
 // A convolution without activation or residual; it may have a bias.
 inline bool is_bare_conv(const NodeView& node) {

@@ -147,6 +147,7 @@ struct Lanes8 {
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
   static TENON_INLINE Vector splat(float x) { return splat8(x); }
   static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
+  static TENON_INLINE Vector min(Vector a, Vector b) { return min8(a, b); }
   // What a product of matrices adds to its sums. pairs.h has another.
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   using Ints = i32x8;
@@ -175,6 +176,9 @@ struct Lanes16 {
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   static TENON_INLINE Vector max(Vector a, Vector b) {
     return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
+  }
+  static TENON_INLINE Vector min(Vector a, Vector b) {
+    return __builtin_ia32_minps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);
   }
   typedef int32_t Ints __attribute__((vector_size(64)));
   typedef uint32_t Words __attribute__((vector_size(64)));

@@ -128,8 +128,10 @@ TEST_P(BatchNorm, GradientEqualsTheDefinition) {
     const NormProblem p = problem(m, c);
     Dims dims = lead;
     dims.push_back(c);
-    for (int64_t act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_TANH})
+    for (int64_t act : {TENON_ACT_NONE, TENON_ACT_RELU, TENON_ACT_TANH, TENON_ACT_SILU})
       for (bool with_residual : {false, true}) {
+        const bool by_argument = act == TENON_ACT_SILU;
+        if (by_argument && with_residual) continue;
         Floats y;
         Doubles dz;
         const NormSolution s = solve_norm(p, [&](size_t i, double z) {
@@ -138,6 +140,7 @@ TEST_P(BatchNorm, GradientEqualsTheDefinition) {
                                                                  : z));
           const double slope = act == TENON_ACT_RELU   ? z > 0
                                : act == TENON_ACT_TANH ? 1 - std::pow(std::tanh(z), 2)
+                               : by_argument           ? sigmoid(z) * (1 + z * (1 - sigmoid(z)))
                                                        : 1;
           dz.push_back(p.dy[i] * slope);
           return dz.back();
@@ -148,10 +151,11 @@ TEST_P(BatchNorm, GradientEqualsTheDefinition) {
               .in(TENON_F32, {c}, p.gamma)
               .in(TENON_F32, {c}, floats(s.mean))
               .in(TENON_F32, {c}, floats(s.var));
-          if (act != TENON_ACT_NONE) n.in(TENON_F32, dims, y);
+          if (by_argument) n.absent().in(TENON_F32, {c}, p.beta);
+          if (act != TENON_ACT_NONE && !by_argument) n.in(TENON_F32, dims, y);
           n.out(TENON_F32, dims).out(TENON_F32, {c}).out(TENON_F32, {c});
           if (with_residual) n.out(TENON_F32, dims);
-          n.op("batch_norm_grad").attr_f64("eps", p.eps).attr_enum("act", act);
+          n.op(by_argument ? "cpu.batch_norm_grad" : "batch_norm_grad").attr_f64("eps", p.eps).attr_enum("act", act);
         });
         expect_near(r.get(0), s.dx, 1e-4);
         expect_near(r.get(1), s.dgamma, 1e-4);

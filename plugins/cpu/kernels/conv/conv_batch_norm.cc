@@ -2,7 +2,7 @@
 //   t = conv(x, w) + bias, then batch_norm of t
 // cpu.batch_norm.grad_input (dy, w, [other as dx], x, gamma, mean, var, [y], [beta])
 //     -> dx, dgamma, dbeta, [dresidual], [dbias]
-//   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the ReLU's mask by y or, where there was no residual, by
+//   conv_grad_input(dy, w) + other, then batch_norm_grad of it; the mask of ReLU or ReLU6 by y or, where there was no residual, by
 //   x and beta; dbias[c] is the sum of dx's rows
 // Values with rows, w, bias and dbias are f32 or bf16; the rest is f32.
 // Each part of the convolution's result is summed while it is in cache. The shape alone cuts the parts, and their sums are
@@ -30,7 +30,7 @@ struct NormedConv {
   int64_t piece, pieces;  // rows of a piece of the second pass
   int64_t parts;          // of the sums
   float eps;
-  bool relu;
+  int32_t act;
   uint64_t room;  // of this kernel, behind the convolution's own
 };
 
@@ -48,7 +48,7 @@ NormedConv normed_conv(const NodeView& node) {
   n.pieces = pieces_of(n.rows, n.piece);
   n.parts = n.work.parts > 0 ? n.work.parts : n.pieces;
   n.eps = static_cast<float>(node.f64("eps", 1e-3));
-  n.relu = node.enumerator("act") == TENON_ACT_RELU;
+  n.act = node.enumerator("act");
   n.room = aligned_room(n.work.scratch_bytes());
   return n;
 }
@@ -98,6 +98,15 @@ template <class F>
 void each_piece(const NormedConv& n, const Call& call, F f) {
   const Slice mine = call.share(n.pieces);
   for (int64_t p = mine.end; p-- > mine.begin;) f(p * n.piece, std::min(n.piece, n.rows - p * n.piece));
+}
+
+// The same for tiles of pieces that stay in L1 between an activation and its argument.
+template <class F>
+void each_tile(const NormedConv& n, const Call& call, F f) {
+  const int64_t tile = is_clip(n.act) ? n.piece : tile_rows(n.c);
+  each_piece(n, call, [&](int64_t row, int64_t rows) {
+    for (int64_t r = 0; r < rows; r += tile) f(row + r, std::min(tile, rows - r));
+  });
 }
 
 // ---- forward ----
@@ -174,10 +183,12 @@ Kernel make_normed_conv(const NodeView& node) {
                     data_of(call.in<T>(normed::x), call.in<T>(normed::w), bias ? call.in<T>(normed::bias) : nullptr, t),
                     {&moments, add_moments<T>});
     merge_parts(*n, call, moments.sums, call.in(normed::gamma), mean, call.out(normed::out::var));
-    each_piece(*n, call, [&](int64_t row, int64_t rows) {
+    each_tile(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
       apply_columns(t + at, residual ? call.in<T>(normed::residual) + at : nullptr, rows, n->c, mean,
-                    moments.sums.scale, call.in(normed::beta), n->relu, y + at);
+                    moments.sums.scale, call.in(normed::beta), Clip::of(n->act), y + at);
+      if constexpr (std::is_same_v<T, float>)
+        if (!is_clip(n->act)) act_loop(n->act)(y + at, y + at, rows * n->c, 0);
     });
   };
   return k;
@@ -193,7 +204,28 @@ struct DotSums {
   IncomingGradient<T> from;
   int64_t c;
   NormSums sums;
+  ActGradLoop slope = nullptr;  // of an activation whose argument is computed of x, with `scale` and `beta`
+  const float *scale = nullptr, *beta = nullptr;
 };
+
+// dz = (dz + other) times the slope, of some rows of some channels.
+void take_slope(const DotSums<float>& g, const float* other, int64_t at, int64_t rows, Slice channels) {
+  constexpr int64_t kTile = 2048;
+  float z[kTile];
+  const bool whole = channels.end - channels.begin == g.c && g.c <= kTile;  // several rows are one stretch of memory
+  const int64_t together = whole ? kTile / g.c : 1;
+  for (int64_t r = 0, m; r < rows; r += m) {
+    m = std::min(together, rows - r);
+    for (int64_t c = channels.begin, n; c < channels.end; c += n) {
+      n = std::min(kTile, channels.end - c);
+      const int64_t from = at + r * g.c + c;
+      float* const dz = g.dz + from;
+      for (int64_t i = 0; other && i < m * n; ++i) dz[i] += other[from + i];
+      apply_columns(g.x + from, nullptr, m, n, g.mean + c, g.scale + c, g.beta + c, {}, z);
+      g.slope(dz, z, dz, m * n, 0);
+    }
+  }
+}
 
 template <class T>
 void add_dots_of(const void* context, int64_t part, const PointRun* runs, int64_t count, Slice channels) {
@@ -208,6 +240,11 @@ void add_dots_of(const void* context, int64_t part, const PointRun* runs, int64_
     if (from.other) from.other += at;
     if (from.y) from.y += at;
     if (from.scale) from.scale += channels.begin, from.beta += channels.begin;
+    if constexpr (std::is_same_v<T, float>)
+      if (g.slope) {
+        take_slope(g, g.from.other, runs[i].first * g.c, runs[i].length, channels);
+        from.other = nullptr;
+      }
     take_gradient(g.dz + at, g.x + at, from, g.mean + channels.begin, runs[i].length, n, g.c, sum, dot);
   }
 }
@@ -270,8 +307,11 @@ Kernel make_normed_grad(const NodeView& node) {
                  sums_of(*n, call)};
     scale_by(*n, call, g.sums.scale);
     g.from.other = other ? call.in<T>(input_grad::other) : nullptr;
-    if (n->relu && y) g.from.y = call.in<T>(input_grad::y);
-    if (n->relu && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
+    const bool clips = n->act != TENON_ACT_NONE && is_clip(n->act);
+    if (!is_clip(n->act)) g.slope = act_grad_loop(n->act), g.scale = g.sums.scale, g.beta = call.in(input_grad::beta);
+    g.from.ceiling = n->act == TENON_ACT_RELU6;
+    if (clips && y) g.from.y = call.in<T>(input_grad::y);
+    if (clips && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
     run_convolution(*n, call, data_of(call.in<T>(input_grad::dy), call.in<T>(input_grad::w), nullptr, g.dz),
                     {&g, add_dots_of<T>});
     add_dots(*n, call, g.sums);

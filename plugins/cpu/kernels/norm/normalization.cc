@@ -2,6 +2,7 @@
 // batch_norm_apply  (x, gamma, beta, mean, var, [residual]) -> y
 //   y = act((x - mean) gamma / s + beta + residual), s = sqrt(var + eps)
 // batch_norm_grad   (dy, x [M,C], gamma, mean, var [C], [y]) -> dx, dgamma, dbeta, [dresidual]
+// cpu.batch_norm_grad (dy, x, gamma, mean, var, nothing, beta), f32: the activation's argument is computed of x and beta
 //   dz = act'(dy, y), xh = (x - mean) / s, dx = gamma / s (dz - mean dz - xh mean(dz xh))
 // Every pass walks the same pieces of rows, cut by the shape alone; a second pass walks them backwards
 // because the last ones are still in the cache.
@@ -12,13 +13,13 @@
 
 #include "kernels/dtype.h"
 #include "kernels/gemm/narrow.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
-constexpr int64_t kActivationTile = 2048;  // elements between an activation and its argument: they stay in L1
-constexpr int64_t kMergedChannels = 128;   // merged at once
+constexpr int64_t kMergedChannels = 128;  // merged at once
 
 struct Norm {
   int64_t rows, c, piece, pieces, tile;  // tile in rows
@@ -33,7 +34,7 @@ struct Norm {
 
 // bf16 whose activation the loops over columns know: they read and write it as it is. What else is of 16 bits goes through
 // tiles of f32.
-bool is_direct_half(const Norm& n) { return n.dtype == TENON_BF16 && n.act <= TENON_ACT_RELU; }
+bool is_direct_half(const Norm& n) { return n.dtype == TENON_BF16 && is_clip(n.act); }
 
 template <class T>
 const T* rows_at(const void* p, int64_t at) {
@@ -66,9 +67,9 @@ Norm norm_of(const NodeView& node, int x, bool tiled) {
   n.alpha = static_cast<float>(node.f64("alpha"));
   n.act = node.enumerator("act");
   n.dtype = v.dtype();
-  if (n.act > TENON_ACT_RELU) n.activate = act_loop(n.act), n.activate_grad = act_grad_loop(n.act);
-  if (n.act == TENON_ACT_RELU) n.activate_grad = act_grad_loop(n.act);
-  n.tile = tiled || n.activate || is_half(n.dtype) ? std::max<int64_t>(4, kActivationTile / n.c) : n.piece;
+  if (!is_clip(n.act)) n.activate = act_loop(n.act);
+  if (n.act != TENON_ACT_NONE) n.activate_grad = act_grad_loop(n.act);
+  n.tile = tiled || n.activate || is_half(n.dtype) ? tile_rows(n.c) : n.piece;
   return n;
 }
 
@@ -90,12 +91,12 @@ void apply_pieces(const Call& call, const Norm& n, const float* mean, const floa
       const int64_t at = r * n.c, count = rows * n.c;
       if (direct)
         return apply_columns(call.in<Bfloat>(op::batch_norm::x) + at, rows_at<Bfloat>(residual, at), rows, n.c, mean,
-                             scale, call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU,
+                             scale, call.in(op::batch_norm::beta), Clip::of(n.act),
                              call.out<Bfloat>(op::batch_norm::out::y) + at);
       float* const y = place(n, call.out(op::batch_norm::out::y), at, room);
       apply_columns(floats(n, call.in(op::batch_norm::x), at, count, room + size),
                     floats(n, residual, at, count, room + 2 * size), rows, n.c, mean, scale,
-                    call.in(op::batch_norm::beta), n.act == TENON_ACT_RELU, y);
+                    call.in(op::batch_norm::beta), Clip::of(n.act), y);
       if (n.activate) n.activate(y, y, count, n.alpha);
       store(n, y, call.out(op::batch_norm::out::y), at, count);
     });
@@ -183,11 +184,22 @@ struct GradPorts {
   const void *dy, *x, *y;
   const float *gamma, *mean, *var;
   void *dx, *dresidual;
+  const float *beta = nullptr, *scale = nullptr;  // where the activation's argument follows from x
 };
+
+// dz of a tile, computed once, in the place of dx.
+const float* dz_by_argument(const Norm& n, const GradPorts& g, int64_t at, int64_t count, bool second, float* room) {
+  float* const dz = static_cast<float*>(g.dx) + at;
+  if (second) return dz;
+  apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, g.mean, g.scale, g.beta, {}, room);
+  n.activate_grad(static_cast<const float*>(g.dy) + at, room, dz, count, n.alpha);
+  return dz;
+}
 
 // dz of a tile: dy itself, what the first pass stored, or computed into the first of the three tiles of `room`. What is
 // rounded is computed in both passes, and given in the second.
 const float* tile_dz(const Norm& n, const GradPorts& g, int64_t at, int64_t count, bool second, float* room) {
+  if (g.beta) return dz_by_argument(n, g, at, count, second, room);
   const bool half = is_half(n.dtype);
   if (second && g.dresidual && !half) return static_cast<const float*>(g.dresidual) + at;
   const float* const dy = floats(n, g.dy, at, count, room + n.tile * n.c);
@@ -220,7 +232,8 @@ void grad_sums(const Norm& n, const GradPorts& g, int64_t p, float* room, float*
     const int64_t at = p * n.piece * n.c;
     IncomingGradient<Bfloat> from;
     from.dy = rows_at<Bfloat>(g.dy, at);
-    if (n.act == TENON_ACT_RELU) from.y = rows_at<Bfloat>(g.y, at);
+    if (n.act != TENON_ACT_NONE) from.y = rows_at<Bfloat>(g.y, at);
+    from.ceiling = n.act == TENON_ACT_RELU6;
     return take_gradient(dz_of_halves(n, g) + at, rows_at<Bfloat>(g.x, at), from, g.mean, n.rows_of(p), n.c, n.c, sum,
                          sum + n.c);
   }
@@ -246,11 +259,17 @@ void grad_rows(const Norm& n, const GradPorts& g, int64_t p, float* room, const 
 }
 
 // scratch: [pieces][sum, dot][C], then scale, slope, shift [C]
-void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
+void run_batch_norm_grad(const Call& call, const Norm& n, GradPorts g) {
   float *partial = static_cast<float*>(call.scratch), *room = static_cast<float*>(call.thread_scratch);
   float *scale = partial + 2 * n.pieces * n.c, *slope = scale + n.c, *shift = slope + n.c;
   float *dgamma = call.out(op::batch_norm_grad::out::dgamma), *dbeta = call.out(op::batch_norm_grad::out::dbeta);
   const Slice s = call.share(n.pieces);
+  if (g.beta) {
+    const Slice mine = call.share(n.c, 16);
+    for (int64_t i = mine.begin; i < mine.end; ++i) scale[i] = g.gamma[i] * (1.f / std::sqrt(g.var[i] + n.eps));
+    call.barrier();
+    g.scale = scale;
+  }
   for (int64_t p = s.begin; p < s.end; ++p) grad_sums(n, g, p, room, partial + 2 * p * n.c);
   call.barrier();
   const Slice channels = call.share(n.c, 16);
@@ -269,6 +288,7 @@ void run_batch_norm_grad(const Call& call, const Norm& n, const GradPorts& g) {
 }
 
 Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
+  const bool beta = node.op() == "cpu.batch_norm_grad";
   const bool y = node.has(op::batch_norm_grad::y), dresidual = node.has_result(op::batch_norm_grad::out::dresidual);
   const Norm n = norm_of(node, op::batch_norm_grad::x, dresidual || node.enumerator("act") != TENON_ACT_NONE);
   Kernel k;
@@ -276,7 +296,7 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
   k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : 1) * n.tile * n.c) * sizeof(float);
   // dz in the place of dx would be where x still is.
-  if (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n)) k.in_place = {{1, 0}};
+  if (!beta && (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n))) k.in_place = {{1, 0}};
   k.in_place.push_back({0, dresidual ? 3 : 0});
   k.run = [=](const Call& call) {
     const GradPorts g{call.in(op::batch_norm_grad::dy),
@@ -286,7 +306,8 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
                       call.in(op::batch_norm_grad::mean),
                       call.in(op::batch_norm_grad::var),
                       call.out(op::batch_norm_grad::out::dx),
-                      dresidual ? call.out(op::batch_norm_grad::out::dresidual) : nullptr};
+                      dresidual ? call.out(op::batch_norm_grad::out::dresidual) : nullptr,
+                      beta ? call.in(own::batch_norm_grad::beta) : nullptr};
     run_batch_norm_grad(call, n, g);
   };
   return narrowed(node, std::move(k),
@@ -319,6 +340,7 @@ void add_normalization(KernelTable& table) {
       "batch_norm_grad",
       [](const NodeView& n) { return accept_norm(n, op::batch_norm_grad::x, op::batch_norm_grad::y); },
       make_batch_norm_grad);
+  table.add_own("cpu.batch_norm_grad", make_batch_norm_grad);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

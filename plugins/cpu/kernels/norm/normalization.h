@@ -1,6 +1,7 @@
 // Sums over the rows of a matrix [rows, c], the work of batch, instance and group normalization.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "kernels/element.h"
@@ -33,25 +34,40 @@ void add_columns(const T* x, int64_t rows, int64_t c, int64_t ld, float* sum);
 template <class T>
 void add_squares(const T* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest);
 
+// Where an activation stops to be the identity: none, ReLU or ReLU6.
+struct Clip {
+  float floor = -std::numeric_limits<float>::infinity(), ceiling = std::numeric_limits<float>::infinity();
+  static Clip of(int32_t act) {
+    Clip c;
+    if (act == TENON_ACT_RELU || act == TENON_ACT_RELU6) c.floor = 0;
+    if (act == TENON_ACT_RELU6) c.ceiling = 6;
+    return c;
+  }
+};
+// Rows of a tile that stays in L1 between an activation and its argument.
+inline int64_t tile_rows(int64_t c) { return 2048 / c > 4 ? 2048 / c : 4; }
+inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }
+
 // What comes to dz on its way into column_dots.
 template <class T>
 struct IncomingGradient {
   const T* dy = nullptr;     // is read instead of what dz holds
   const T* other = nullptr;  // is added, or nullptr
-  // The gradient passes where y, or what apply_columns computes of x with scale and beta, is above 0; everywhere where
-  // all are nullptr. As dz, but scale and beta [c].
+  // The gradient passes where y, or what apply_columns computes of x with scale and beta, is above 0 and not at the
+  // ceiling; everywhere where all are nullptr. As dz, but scale and beta [c].
   const T* y = nullptr;
   const float *scale = nullptr, *beta = nullptr;
+  bool ceiling = false;  // of ReLU6
 };
 // The same for that dz, which is stored where it changed or came from elsewhere; rows are `ld` elements apart.
 template <class T>
 void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const float* mean, int64_t rows, int64_t c,
                    int64_t ld, float* sum, float* dot);
 
-// y = (x - mean) scale + beta [+ residual] [, relu] on [rows, c]; beta, residual may be nullptr.
+// y = (x - mean) scale + beta [+ residual], clipped, on [rows, c]; beta, residual may be nullptr.
 template <class T>
 void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, bool relu, T* y);
+                   const float* scale, const float* beta, Clip clip, T* y);
 
 // dx = scale dz - (x - mean) slope - shift on [rows, c].
 template <class T>

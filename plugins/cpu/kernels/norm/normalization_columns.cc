@@ -116,12 +116,16 @@ void take_rows(T* dz, const T* x, const IncomingGradient<T>& from, const float* 
                int64_t ld, float* sum, float* dot) {
   const T *const other = from.other, *const y = from.y, *const dy = from.dy ? from.dy : dz;
   const bool moves = dy != dz;
+  const V ceiling = Lanes::splat(from.ceiling ? 6.f : std::numeric_limits<float>::quiet_NaN());  // none is above NaN
   const auto term = [=](int64_t at, int64_t i, V m, auto load, auto store, V& s, V& d) __attribute__((always_inline)) {
     V g = load(dy + at);
     const V v = load(x + at);
     if (kOther) g += load(other + at);
-    if (kPasses == kByResult) g = load(y + at) > 0.f ? g : V{};
-    if (kPasses == kByArgument) g = normalized(v, m, load(from.scale + i), load(from.beta + i)) > 0.f ? g : V{};
+    V z = {};
+    if (kPasses == kByResult) z = load(y + at);
+    if (kPasses == kByArgument) z = normalized(v, m, load(from.scale + i), load(from.beta + i));
+    if (kPasses != kEverywhere) g = z > 0.f ? g : V{};
+    if (kPasses != kEverywhere) g = z >= ceiling ? V{} : g;
     if (kOther || kPasses != kEverywhere || moves) store(dz + at, g);
     s += g;
     d += g * (v - m);
@@ -156,13 +160,13 @@ void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const flo
 
 template <class T>
 void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, bool relu, T* y) {
-  const V floor = Lanes::splat(relu ? 0.f : -kInf);
+                   const float* scale, const float* beta, Clip clip, T* y) {
+  const V floor = Lanes::splat(clip.floor), ceiling = Lanes::splat(clip.ceiling);
   for (int64_t r = 0; r < rows; ++r, x += c, y += c) {
     each_vector(c, [&](int64_t i, auto load, auto store) {
       V v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
       if (residual) v += load(residual + i);
-      store(y + i, Lanes::max(floor, v));
+      store(y + i, Lanes::min(ceiling, Lanes::max(floor, v)));
     });
     if (residual) residual += c;
   }
@@ -205,7 +209,7 @@ void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float*
   template void column_dots(const T*, const T*, const float*, int64_t, int64_t, float*, float*);                    \
   template void take_gradient(T*, const T*, const IncomingGradient<T>&, const float*, int64_t, int64_t, int64_t,    \
                               float*, float*);                                                                      \
-  template void apply_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*, bool, \
+  template void apply_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*, Clip, \
                               T*);                                                                                  \
   template void grad_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*,        \
                              const float*, T*);                                                                     \

@@ -238,7 +238,7 @@ Kernel columns_kernel(const Layer& l, bool has_beta) {
     call.barrier();
     each_piece(call, l, true, [&](int64_t n, int64_t p, int64_t rows) {
       apply_columns(call.in(op::layer_norm::x) + at(n, p), nullptr, rows, c, channel + 2 * n * c,
-                    channel + (2 * n + 1) * c, has_beta ? call.in(op::layer_norm::beta) : nullptr, false,
+                    channel + (2 * n + 1) * c, has_beta ? call.in(op::layer_norm::beta) : nullptr, {},
                     call.out(op::layer_norm::out::y) + at(n, p));
     });
   };

@@ -13,6 +13,19 @@ struct NormedCase {
   Dims x, w;  // NHWC, HWIO
   int64_t low, stride;
   bool bias, relu, residual;
+  int64_t groups = 1;
+  int instead = TENON_ACT_RELU;  // of ReLU
+  int act() const { return relu ? instead : TENON_ACT_NONE; }
+  bool by_argument() const { return act() > TENON_ACT_RELU6; }  // SiLU
+  double activated(double v) const {
+    if (by_argument()) return v * sigmoid(v);
+    return !relu ? v : instead == TENON_ACT_RELU6 ? std::clamp(v, 0.0, 6.0) : std::max(0.0, v);
+  }
+  // Of the activation with argument z and result y.
+  double slope(double z, double y) const {
+    if (by_argument()) return sigmoid(z) * (1 + z * (1 - sigmoid(z)));
+    return !relu || (y > 0 && (instead != TENON_ACT_RELU6 || y < 6)) ? 1 : 0;
+  }
   Dims y() const {
     Dims d{x[0]};
     for (size_t i = 1; i + 1 < x.size(); ++i) d.push_back((x[i] + 2 * low - w[i - 1]) / stride + 1);
@@ -46,6 +59,13 @@ const NormedCase kNormedCases[] = {
      true,
      false},  // points of x that no tap reads, several parts of channels
     {{2, 10, 37, 51}, {1, 1, 51, 34}, 0, 2, false, true, true},
+    {{4, 15, 14, 24}, {3, 3, 1, 24}, 1, 1, true, true, false, 24, TENON_ACT_RELU6},  // depthwise
+    {{3, 17, 16, 40}, {5, 5, 1, 40}, 2, 2, false, true, true, 40},
+    {{2, 8, 9, 10}, {3, 3, 1, 20}, 1, 2, false, true, false, 10},                   // two filters a channel
+    {{2, 9, 10, 32}, {3, 3, 8, 24}, 1, 1, false, true, false, 4, TENON_ACT_RELU6},  // other groups
+    {{3, 13, 18, 16}, {3, 3, 16, 16}, 1, 1, false, true, true, 1, TENON_ACT_RELU6},
+    {{3, 15, 14, 600}, {3, 3, 1, 600}, 1, 2, false, true, false, 600, TENON_ACT_SILU},
+    {{4, 12, 12, 24}, {1, 1, 24, 72}, 0, 1, true, true, false, 1, TENON_ACT_SILU},
 };
 constexpr double kNormedEps = 1e-3;
 
@@ -64,7 +84,7 @@ NormedSolution solve_norm(const NormedCase& c, const Floats& t, const Floats& ga
     const size_t j = i % o;
     const double normalized = (t[i] - s.mean[j]) / std::sqrt(s.var[j] + kNormedEps);
     const double v = normalized * gamma[j] + beta[j] + (c.residual ? residual[i] : 0.0f);
-    s.y.push_back(c.relu ? std::max(0.0, v) : v);
+    s.y.push_back(c.activated(v));
   }
   return s;
 }
@@ -84,7 +104,7 @@ GradientSolution solve_gradient(const NormedCase& c, const GradientOperands& g, 
   const auto normalized = [&](size_t i) { return (g.x[i] - g.mean[i % k]) / scale(i % k); };
   GradientSolution s{{}, {}, Doubles(k), Doubles(k), Doubles(k)};
   for (size_t i = 0; i < g.x.size(); ++i) {
-    s.dz.push_back(c.relu && y[i] <= 0 ? 0 : dt[i]);
+    s.dz.push_back(dt[i] * c.slope(normalized(i) * g.gamma[i % k] + g.beta[i % k], y[i]));
     s.dbeta[i % k] += s.dz[i];
     s.dgamma[i % k] += s.dz[i] * normalized(i);
   }
@@ -105,10 +125,10 @@ class NormedConvolution : public IsaTest {
   static void convolve(plugin::GraphBuilder& node, const NormedCase& c, int precision) {
     const size_t n = c.spatial();
     node.attr_list("strides", Dims(n, c.stride)).attr_list("low", Dims(n, c.low)).attr_list("high", Dims(n, c.low));
-    node.attr_list("dilation", Dims(n, 1)).attr_i64("groups", 1).attr_enum("precision", precision);
+    node.attr_list("dilation", Dims(n, 1)).attr_i64("groups", c.groups).attr_enum("precision", precision);
   }
   static void normalize(plugin::GraphBuilder& node, const NormedCase& c) {
-    node.attr_f64("eps", kNormedEps).attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+    node.attr_f64("eps", kNormedEps).attr_enum("act", c.act());
   }
   static void add_normed(NodeRun& n, const char* op, const NormedCase& c, int precision) {
     plugin::GraphBuilder& node = n.op(op);
@@ -181,7 +201,7 @@ Floats NormedConvolution::plain_gradient(const NormedCase& c, const GradientOper
   return found.get(0);
 }
 
-// The ReLU's mask is by y or, where that is nullptr, by x and beta.
+// The activation's mask is by y or, where that is nullptr, by x and beta.
 Results NormedConvolution::normed_gradient(const NormedCase& c, const GradientOperands& g, int precision,
                                            bool with_other, const Floats* y) {
   const int64_t k = c.x.back();
@@ -202,6 +222,7 @@ Results NormedConvolution::normed_gradient(const NormedCase& c, const GradientOp
 void NormedConvolution::check_gradient(const NormedCase& c, int precision, double tolerance, bool with_other,
                                        bool by_y) {
   const GradientOperands g = gradient_operands(c);
+  by_y = by_y && !c.by_argument();
   const Floats y = norm_of(c, g), plain = plain_gradient(c, g);
   Doubles dt;
   for (size_t i = 0; i < plain.size(); ++i)
@@ -209,7 +230,7 @@ void NormedConvolution::check_gradient(const NormedCase& c, int precision, doubl
 
   const Results got = normed_gradient(c, g, precision, with_other, by_y ? &y : nullptr);
 
-  if (c.relu) {
+  if (c.relu && !c.by_argument()) {
     const Results other_mask = normed_gradient(c, g, precision, with_other, by_y ? nullptr : &y);
     EXPECT_EQ(got.bytes, other_mask.bytes) << "the mask by x is not the mask by y";
   }

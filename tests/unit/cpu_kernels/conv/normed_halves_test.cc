@@ -24,8 +24,13 @@ struct HalvesCase {
   Dims x;
   int64_t kernel, o, stride;
   bool bias, relu, residual, other, by_y;
+  int64_t groups = 1;
+  bool six = false;  // ReLU6 instead of ReLU
+  int act() const { return six ? TENON_ACT_RELU6 : relu ? TENON_ACT_RELU : TENON_ACT_NONE; }
+  double clipped(double v) const { return !relu ? v : six ? std::clamp(v, 0.0, 6.0) : std::max(0.0, v); }
+  bool passes(double y) const { return !relu || (y > 0 && (!six || y < 6)); }
   int64_t low() const { return kernel / 2; }
-  Dims w() const { return {kernel, kernel, x[3], o}; }
+  Dims w() const { return {kernel, kernel, x[3] / groups, o}; }
   Dims y() const {
     const auto size = [&](int64_t n) { return (n + 2 * low() - kernel) / stride + 1; };
     return {x[0], size(x[1]), size(x[2]), o};
@@ -33,25 +38,27 @@ struct HalvesCase {
 };
 
 const HalvesCase kHalvesCases[] = {
-    {{3, 13, 18, 16}, 3, 16, 1, true, true, false, true, false},    // Winograd's, tiles beyond the image
-    {{9, 7, 7, 64}, 3, 130, 1, false, true, true, false, true},     // several parts of channels
-    {{3, 15, 17, 16}, 3, 32, 2, true, true, true, true, true},      // gathered
-    {{2, 21, 20, 6}, 5, 12, 1, false, false, false, false, false},  // the same, few channels
-    {{2, 12, 11, 3}, 3, 8, 1, true, true, false, true, true},       // no pairs of channels
-    {{4, 12, 12, 24}, 1, 72, 1, false, true, false, true, false},   // a product
-    {{2, 14, 14, 20}, 1, 36, 2, true, true, false, false, true},    // points of x that no tap reads
-    {{1, 1, 4, 512}, 1, 16, 1, false, true, true, false, true},     // sums in parts
+    {{3, 13, 18, 16}, 3, 16, 1, true, true, false, true, false},            // Winograd's, tiles beyond the image
+    {{9, 7, 7, 64}, 3, 130, 1, false, true, true, false, true},             // several parts of channels
+    {{3, 15, 17, 16}, 3, 32, 2, true, true, true, true, true},              // gathered
+    {{2, 21, 20, 6}, 5, 12, 1, false, false, false, false, false},          // the same, few channels
+    {{2, 12, 11, 3}, 3, 8, 1, true, true, false, true, true},               // no pairs of channels
+    {{4, 12, 12, 24}, 1, 72, 1, false, true, false, true, false},           // a product
+    {{2, 14, 14, 20}, 1, 36, 2, true, true, false, false, true},            // points of x that no tap reads
+    {{1, 1, 4, 512}, 1, 16, 1, false, true, true, false, true},             // sums in parts
+    {{3, 15, 14, 24}, 3, 24, 1, true, true, false, true, false, 24, true},  // depthwise
+    {{2, 16, 15, 40}, 5, 40, 2, false, true, true, false, true, 40},
 };
 
 class NormedHalves : public Pairs {
  protected:
   Halves halves(int64_t n, float low = -1, float high = 1) { return to_halves(TENON_BF16, random(n, low, high)); }
   static void convolve(plugin::GraphBuilder& node, const HalvesCase& c) {
-    node.attr_list("strides", {c.stride, c.stride}).attr_list("dilation", {1, 1}).attr_i64("groups", 1);
+    node.attr_list("strides", {c.stride, c.stride}).attr_list("dilation", {1, 1}).attr_i64("groups", c.groups);
     node.attr_list("low", {c.low(), c.low()}).attr_list("high", {c.low(), c.low()});
   }
   static void normalize(plugin::GraphBuilder& node, const HalvesCase& c) {
-    node.attr_f64("eps", kEps).attr_enum("act", c.relu ? TENON_ACT_RELU : TENON_ACT_NONE);
+    node.attr_f64("eps", kEps).attr_enum("act", c.act());
   }
   void check_forward(const HalvesCase& c);
   void check_gradient(const HalvesCase& c);
@@ -91,7 +98,7 @@ void NormedHalves::check_forward(const HalvesCase& c) {
   for (size_t i = 0; i < t.size(); ++i) {
     const size_t j = channel(i);
     const double v = (t[i] - mean[j]) / std::sqrt(var[j] + kEps) * gamma[j] + beta[j] + (c.residual ? r[i] : 0);
-    y.push_back(c.relu ? std::max(0.0, v) : v);
+    y.push_back(c.clipped(v));
   }
   expect_near(got.get(2), mean, 1e-6);
   expect_near(got.get(3), var, 1e-5);
@@ -109,7 +116,7 @@ void NormedHalves::check_gradient(const HalvesCase& c) {
   for (size_t i = 0; i < vx.size(); ++i) {
     const size_t j = channel(i);
     hat.push_back((vx[i] - mean[j]) / std::sqrt(var[j] + kEps));
-    y.push_back(plugin::Bf16(std::max(0.0, hat[i] * gamma[j] + beta[j])).bits);
+    y.push_back(plugin::Bf16(c.clipped(hat[i] * gamma[j] + beta[j])).bits);
   }
   const Results alone = run(1, [&](NodeRun& n) {
     n.in(TENON_BF16, c.y(), dy).in(TENON_BF16, c.w(), w).out(TENON_BF16, c.x);
@@ -130,7 +137,7 @@ void NormedHalves::check_gradient(const HalvesCase& c) {
   const Doubles d = values_of(alone.get<uint16_t>(0)), vy = values_of(y);
   Doubles dz, dx, dgamma(k), dbeta(k), dbias(k);
   for (size_t i = 0; i < d.size(); ++i) {
-    dz.push_back(c.relu && vy[i] <= 0 ? 0 : d[i] + (c.other ? vo[i] : 0));
+    dz.push_back(c.passes(vy[i]) ? d[i] + (c.other ? vo[i] : 0) : 0);
     dbeta[channel(i)] += dz[i];
     dgamma[channel(i)] += dz[i] * hat[i];
   }

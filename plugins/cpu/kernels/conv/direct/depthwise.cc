@@ -124,7 +124,7 @@ class Depthwise {
     const int64_t at = (image * p_.to[1] + g.to_first[1] + q * p_.to_step[1]) * p_.to[2] + g.to_first[2];
     f.to = reinterpret_cast<T*>(d.to) + at * p_.to_c;
     f.to_row = p_.to_step[1] * p_.to[2] * c, f.to_point = p_.to_step[2] * c;
-    f.fetches_result = p_.batch * p_.to.product() * p_.to_c >= kDepthwiseFar;
+    f.fetches_result = p_.batch * p_.to.product() * p_.to_c >= kDepthwiseFar && p_.to.product() >= p_.from.product();
     f.residual = d.residual ? reinterpret_cast<const T*>(d.residual) + at * p_.to_c : nullptr;
     f.bias = d.bias;
     f.norm = d.norm;

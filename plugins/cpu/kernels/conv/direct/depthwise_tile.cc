@@ -125,18 +125,20 @@ class DepthwiseTile {
             sum = (sum - mean) * scale + shift;
           }
           if (residual) sum += channels_at<Part>(residual + to, n_);
-          if (p.act == TENON_ACT_RELU) sum = Lanes::max(V{}, sum);
-          return __builtin_expect(p.act > TENON_ACT_RELU, 0) ? activated(sum, p.act, p.alpha) : sum;
+          if (p.act == TENON_ACT_RELU || p.act == TENON_ACT_RELU6) sum = Lanes::max(V{}, sum);
+          if (p.act == TENON_ACT_RELU6) sum = Lanes::min(Lanes::splat(6), sum);
+          return p.act > TENON_ACT_RELU6 ? activated(sum, p.act, p.alpha) : sum;
         });
   }
 
  private:
   // What the next rows of points read, and where they are stored: processors foresee neither.
   TENON_INLINE void fetch(const DepthwiseOperands<T>& at) const {
-#pragma GCC unroll 2
-    for (int r = 0; r < R; ++r)
-#pragma GCC unroll 6
-      for (int k = 0; k < P; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * x_step_, 0, 2);
+    constexpr int S = Columns::kStep > 0 ? Columns::kStep : 1;
+#pragma GCC unroll 4
+    for (int r = 0; r < R * S; ++r)
+#pragma GCC unroll 12
+      for (int k = 0; k < P * S; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * (x_step_ / S), 0, 2);
     if (!fetches_result_) return;
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r)
@@ -318,7 +320,16 @@ class DepthwiseFilterTile {
 
  public:
   TENON_INLINE DepthwiseFilterTile(const DepthwiseFilterRows<T>& f, int64_t i, int64_t c, int64_t n)
-      : f_(f), i_(i), c_(c), n_(n) {}
+      : f_(f), i_(i), c_(c), n_(n) {
+    // Processors foresee the next row where rows are read once alone. Short rows are over before it is there: they fetch the
+    // next vector of channels.
+    constexpr int64_t kLongRow = 56;
+    if (f.width < kLongRow) {
+      next_dy_ = Lanes::kLanes, next_x_ = (I - 1) * f.tap_row * f.x_row + Lanes::kLanes, fetches_rows_ = c == 0;
+    } else if (f.row_step == 1) {
+      next_dy_ = f.dy_row, next_x_ = I * f.tap_row * f.x_row;
+    }
+  }
 
   TENON_INLINE void run(int64_t height, Slice inner) {
     float* const dw = f_.dw + i_ * J * f_.dw_tap + c_;
@@ -349,14 +360,15 @@ class DepthwiseFilterTile {
     }
   }
 
+  static TENON_INLINE void fetch(const T* p) { __builtin_prefetch(p, 0, 2); }
+
   template <bool Whole>
   TENON_INLINE void point(const T* at, const T* from, Slice rows, Slice columns) {
     const V dy = channels_at<Part>(at, n_);
-    if constexpr (Whole)
-      if (f_.row_step == 1) {  // what the next row reads: processors do not foresee it where rows are read again
-        __builtin_prefetch(at + f_.dy_row, 0, 2);
-        __builtin_prefetch(from + I * f_.tap_row * f_.x_row, 0, 2);
-      }
+    if constexpr (Whole) {
+      fetch(at + next_dy_), fetch(from + next_x_);
+      if (fetches_rows_) fetch(at + f_.dy_row), fetch(from + I * f_.tap_row * f_.x_row);
+    }
     const int64_t row = f_.tap_row * f_.x_row, column = f_.tap_column * f_.x_point;
 #pragma GCC unroll 8
     for (int i = 0; i < I; ++i) {
@@ -370,6 +382,8 @@ class DepthwiseFilterTile {
 
   const DepthwiseFilterRows<T>& f_;
   const int64_t i_, c_, n_;
+  int64_t next_dy_ = 0, next_x_ = 0;  // what is fetched, elements further on
+  bool fetches_rows_ = false;         // those of the next row too
   V acc_[I][J];
 };
 
