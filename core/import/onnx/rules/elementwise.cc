@@ -152,6 +152,11 @@ void dropout_rule(Call& c) {
 }
 
 void p_relu(Call& c) {
+  const Value v = c.value(0);
+  if (c.opset < 7 && v.rank() > 2 && c.value(1).rank() == 1) {  // a slope a channel
+    const Tensor t = v.last();
+    return c.give_last(select(compare(t, scalar_like(t, 0), CompareKind::kLt), t * c.in(1), t));
+  }
   const Aligned a = align(c, {0, 1});
   const Tensor x = a.x[0];
   const Tensor below = compare(x, scalar_like(x, 0), CompareKind::kLt);
