@@ -14,7 +14,12 @@ refused='cannot run|no such op|not supported'
 grep '^unsupported' "$work/out" | grep -vE "$refused" && complain 'the emulator refuses in its own words'
 [ "$(sed -n 's/.*: \([0-9]*\) passed.*/\1/p' "$work/out")" -ge 60 ] || complain "on the emulator: $(cat "$work/out")"
 if "$tenon" devices | grep -A1 '^opencl-gpu ' | grep -q '^  0  '; then
-  expect 0 '' "$tenon" run --tests "$cases" --device opencl-gpu
+  mkdir "$work/some"
+  for name in onehot_negative_indices conv_with_autopad_same lstm_with_peepholes attention_4d_gqa_attn_mask resize_tf_crop_and_resize \
+    top_k softmax_axis_1 scatternd_multiply; do
+    ln -s "$cases/$name" "$work/some/$name"
+  done
+  expect 0 '' "$tenon" run --tests "$work/some" --device opencl-gpu
 fi
 
 echo '# one file'
@@ -43,9 +48,9 @@ expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" r
 expect 1 'it has no graph' "$tenon" run "$work/empty.onnx"
 expect 1 "$work/none.onnx" "$tenon" run "$work/none.onnx"
 expect 1 'has no output_0.pb' "$tenon" run "$cases/lrn/model.onnx" --data "$work"
-expect 1 "is no" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
+expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
-expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work"
+expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
 finish
