@@ -1,8 +1,9 @@
 // Functions of one tensor, element by element.
 #include <cmath>
 
+#include "base/crc32c.h"
 #include "import/onnx/rules.h"
-#include "tenon/layers.h"
+#include "tenon/variables.h"
 
 namespace tenon::onnx {
 namespace elementwise_ops {
@@ -146,7 +147,8 @@ void dropout_rule(Call& c) {
   if (!c.trains() || rate == 0) {
     c.give(c.value(0));
   } else {
-    c.give(dropout(x, rate));
+    const auto stream = static_cast<int64_t>(crc32c(c.graph().unique_name("dropout")));
+    c.give(dropout(x, seed_input(c.graph()), draw_step(c.graph()), {}, rate, stream));
   }
   if (c.wants(1)) c.give(full(c.graph(), DType::kBool, x.shape(), 1), Element::kBool);
 }
