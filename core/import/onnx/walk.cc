@@ -6,7 +6,7 @@
 #include "base/array_dtype.h"
 #include "import/onnx/call.h"
 #include "import/onnx/rules.h"
-#include "tenon/layers.h"
+#include "tenon/ops.h"
 #include "tenon/variables.h"
 
 namespace tenon::onnx {
@@ -177,19 +177,20 @@ void Walk::make_weights() {
   }
 }
 
+// One that was made in an earlier call of the same function is that.
+Tensor Walk::own_variable(const std::string& name, const Type& type, const Initializer& first, bool trainable) {
+  const std::string whole = scope_.empty() ? name : scope_ + "/" + name;
+  if (const Variable* there = graph_.of_object ? nullptr : graph_.find_variable(whole))
+    return current(Tensor(&graph_, graph_.inputs[static_cast<size_t>(there->input)].value));
+  const Tensor like = full(graph_, DType::kF32, {}, 0);
+  return variable(like, name, type.shape, first, trainable, type.dtype);
+}
+
 Value Walk::weight(const Weight& weight) {
   const std::string name =
       plan_.options.scope.empty() ? weight.data->name : plan_.options.scope + "/" + weight.data->name;
-  const std::string whole = scope_.empty() ? name : scope_ + "/" + name;
-  const Variable* there = graph_.of_object ? nullptr : graph_.find_variable(whole);
-  Tensor x;
-  if (there) {
-    x = current(Tensor(&graph_, graph_.inputs[static_cast<size_t>(there->input)].value));
-  } else {
-    const auto source = std::make_shared<const FileValues>(weight, plan_.shared_from_this());
-    const Tensor like = constant(graph_, {DType::kF32, {}}, std::string_view("\0\0\0\0", 4));
-    x = variable(like, name, weight.type.shape, read_initializer(source), weight.trainable, weight.type.dtype);
-  }
+  const auto source = std::make_shared<const FileValues>(weight, plan_.shared_from_this());
+  const Tensor x = own_variable(name, weight.type, read_initializer(source), weight.trainable);
   weight_of_[x.id()] = &weight;
   if (!weight.kernel) return Value(weight.data->element, x);
   Value out(weight.data->element, transpose(x, kernel_to_file(x.rank())));
@@ -262,13 +263,22 @@ void Walk::nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* ne
   }
 }
 
+// Named as a layer Dense of that name is.
 void Walk::replace_head(Tensor x) {
-  const std::string before = graph_.scope();
+  if (x.rank() < 2 || !is_float(x.dtype())) fail("replace_head: the last dense layer gets ", x.type().str());
+  const int64_t units = plan_.options.replace_head;
+  const std::string before = graph_.scope(),
+                    name = plan_.options.scope.empty() ? "head" : plan_.options.scope + "/head";
+  const Shape kernel({x.dim(-1), units});
   graph_.set_scope(scope_);
-  const std::string name = plan_.options.scope.empty() ? "head" : plan_.options.scope + "/head";
-  const Tensor y = dense(x, {.units = static_cast<int>(plan_.options.replace_head), .name = name});
+  const Tensor w = own_variable(name + "/kernel", {x.dtype(), kernel}, glorot_uniform(kernel), true);
+  const Tensor b = own_variable(name + "/bias", {x.dtype(), Shape({units})}, zeros(), true);
   graph_.set_scope(before);
-  set(plan_.head->output, Value(element_of(y.dtype()), y));
+  std::vector<int64_t> dims = x.shape().vec();
+  const Tensor rows = x.rank() == 2 ? x : reshape(x, {x.elements() / dims.back(), dims.back()});
+  dims.back() = units;
+  const Tensor y = dot_bias_act(rows, w, b, {}, Activation::kNone, 0, {.precision = precision()});
+  set(plan_.head->output, Value(element_of(y.dtype()), reshaped(y, dims)));
 }
 
 void Walk::run_node(const NodeData& node) {

@@ -105,6 +105,7 @@ class Walk {
   Value feature(const ValueData& input, Tensor given) const;
   Value constant_of(const ValueData& input, const Array& value) const;
   Value weight(const Weight& weight);
+  Tensor own_variable(const std::string& name, const Type& type, const Initializer& first, bool trainable);
   Value constant_of(const TensorData& data);
   void nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const std::string* stop);
   void run_node(const NodeData& node);

@@ -132,7 +132,10 @@ Chain::Operand Chains::operand_of(Chain& chain, uint32_t value) const {
   if (std::count(chain.operands.begin(), chain.operands.end(), spread)) return spread;
   const size_t spreads = static_cast<size_t>(
       std::count_if(chain.operands.begin(), chain.operands.end(), [](const auto& o) { return !o.spread.n.empty(); }));
-  if (spread.value == TENON_NONE || spreads >= kMostSpreads || !chain.axes.add(spread.spread, run_)) return {value, {}};
+  // One element beside many is no spread over them: it is read from where it is stored.
+  const bool whole = graph_.value(value).elements() == graph_.node(chain.nodes[0]).out(0).elements();
+  if (spread.value == TENON_NONE || !whole || spreads >= kMostSpreads || !chain.axes.add(spread.spread, run_))
+    return {value, {}};
   chain.any_spread = true;
   return spread;
 }

@@ -1,5 +1,5 @@
 // Messages become plain data. Nothing of the file is believed.
-#include <cmath>
+#include <algorithm>
 
 #include "base/file/file.h"
 #include "base/text.h"
@@ -129,12 +129,14 @@ class Parse {
   ExternalFiles& files_;
 };
 
+// Exporters of scikit-learn import a domain once for each part of a pipeline: the newest counts.
 template <class List>
-Result<Opsets> opsets_of(const List& from) {
+Opsets opsets_of(const List& from) {
   Opsets out;
-  for (const OperatorSetIdProto& set : from)
-    if (!out.emplace(domain_of(set.domain()), set.version()).second)
-      return invalid("imports the ops of domain '", abbreviated(set.domain()), "' twice");
+  for (const OperatorSetIdProto& set : from) {
+    int64_t& version = out[domain_of(set.domain())];
+    version = std::max<int64_t>(version, set.version());
+  }
   return out;
 }
 
@@ -143,7 +145,7 @@ Status take_functions(ModelProto& from, Parse& parse, OnnxFile& to) {
     FunctionData data;
     data.inputs.assign(function.input().begin(), function.input().end());
     data.outputs.assign(function.output().begin(), function.output().end());
-    TENON_ASSIGN(data.opsets, opsets_of(function.opset_import()));
+    data.opsets = opsets_of(function.opset_import());
     for (AttributeProto& one : *function.mutable_attribute_proto()) {
       data.defaults.emplace_back();
       TENON_TRY(parse.attr(one, data.defaults.back()));
@@ -167,7 +169,7 @@ Result<OnnxFile> parsed(std::string bytes, const std::string& path, const std::s
   out.path = path;
   out.ir_version = model.ir_version();
   out.producer = model.producer_name();
-  TENON_ASSIGN(out.opsets, opsets_of(model.opset_import()));
+  out.opsets = opsets_of(model.opset_import());
   ExternalFiles files(directory);
   Parse parse(files);
   TENON_TRY(take_functions(model, parse, out));

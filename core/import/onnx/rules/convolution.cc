@@ -67,9 +67,8 @@ void conv_integer(Call& c) {
   const Tensor x = less_zero(c, c.in(0), 2, 1), w = less_zero(c, c.in(1), 3, 0);
   check_ranks(x.shape(), w.shape());
   const Window window = window_of(c, spatial_of(x.shape(), 2), spatial_of(w.shape(), 2));
-  c.give_last(
-      integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)),
-      Element::kI32);
+  c.give_last(integer_conv(Value(Element::kI32, x).last(), kernel_of(Value(Element::kI32, w)), options_of(c, window)),
+              Element::kI32);
 }
 
 // x, its scale and zero point, w and its own, those of the result, the bias.

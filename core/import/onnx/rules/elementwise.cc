@@ -1,8 +1,9 @@
 // Functions of one tensor, element by element.
 #include <cmath>
 
+#include "base/crc32c.h"
 #include "import/onnx/rules.h"
-#include "tenon/layers.h"
+#include "tenon/variables.h"
 
 namespace tenon::onnx {
 namespace elementwise_ops {
@@ -146,12 +147,18 @@ void dropout_rule(Call& c) {
   if (!c.trains() || rate == 0) {
     c.give(c.value(0));
   } else {
-    c.give(dropout(x, rate));
+    const auto stream = static_cast<int64_t>(crc32c(c.graph().unique_name("dropout")));
+    c.give(dropout(x, seed_input(c.graph()), draw_step(c.graph()), {}, rate, stream));
   }
   if (c.wants(1)) c.give(full(c.graph(), DType::kBool, x.shape(), 1), Element::kBool);
 }
 
 void p_relu(Call& c) {
+  const Value v = c.value(0);
+  if (c.opset < 7 && v.rank() > 2 && c.value(1).rank() == 1) {  // a slope a channel
+    const Tensor t = v.last();
+    return c.give_last(select(compare(t, scalar_like(t, 0), CompareKind::kLt), t * c.in(1), t));
+  }
   const Aligned a = align(c, {0, 1});
   const Tensor x = a.x[0];
   const Tensor below = compare(x, scalar_like(x, 0), CompareKind::kLt);

@@ -61,6 +61,24 @@ void each_place(Tensor x, const Window& window, double fill, Visit visit) {
   }
 }
 
+// The window folded an axis at a time: max and sum may be.
+Tensor folded(Tensor x, Window window, double fill, Tensor (*fold)(Tensor, Tensor)) {
+  const size_t n = window.size.size();
+  for (size_t a = 0; a < n; ++a) {
+    Window one = window;
+    for (size_t b = 0; b < n; ++b) {
+      if (b == a) continue;
+      one.size[b] = one.strides[b] = one.dilation[b] = 1;
+      one.low[b] = one.high[b] = one.extra[b] = 0;
+      one.out[b] = x.dim(static_cast<int>(b) + 1);
+    }
+    Tensor y;
+    each_place(x, one, fill, [&](Tensor t) { y = y ? fold(y, t) : t; });
+    x = y;
+  }
+  return x;
+}
+
 // Where each element lies in the file's order, its batch and channel counted too.
 Tensor flat_place(Call& c, const Value& x, bool columns_first) {
   const Shape last = x.last().shape(), file = x.shape();
@@ -95,24 +113,18 @@ void max_pool_rule(Call& c) {
     return c.give_last(max_pool(x.last(), options));
   }
   const double lowest = real ? -INFINITY : INT32_MIN;
+  if (!c.wants(1)) return c.give_last(folded(x.last(), window, lowest, maximum));
   Tensor y, index;
   Tensors at;
-  if (c.wants(1))
-    each_place(flat_place(c, x, c.integer("storage_order", 0) != 0), window, 0, [&](Tensor t) { at.push_back(t); });
+  each_place(flat_place(c, x, c.integer("storage_order", 0) != 0), window, 0, [&](Tensor t) { at.push_back(t); });
   size_t i = 0;
   each_place(x.last(), window, lowest, [&](Tensor t) {
-    if (!y) {
-      y = t;
-      if (!at.empty()) index = at[0];
-    } else {
-      const Tensor more = compare(t, y, CompareKind::kGt);
-      if (!at.empty()) index = select(more, at[i], index);
-      y = maximum(y, t);
-    }
+    index = y ? select(compare(t, y, CompareKind::kGt), at[i], index) : at[0];
+    y = y ? maximum(y, t) : t;
     ++i;
   });
   c.give_last(y);
-  if (index) c.give_last(cast(index, DType::kI64), Element::kI64);
+  c.give_last(cast(index, DType::kI64), Element::kI64);
 }
 
 // How many elements each window has, as [1, S.., 1].
@@ -161,8 +173,7 @@ void average_pool(Call& c) {
     options.count_pad = with_pads;
     return c.give_last(avg_pool(x.last(), options));
   }
-  Tensor sum;
-  each_place(x.last(), window, 0, [&](Tensor t) { sum = sum ? add(sum, t) : t; });
+  const Tensor sum = folded(x.last(), window, 0, add);
   const Tensor count = counts(c, window, size, with_pads, sum.dtype());
   c.give_last(sum / maximum(count, scalar_like(count, 1)));
 }
@@ -171,10 +182,9 @@ void lp_pool(Call& c) {
   const Value x = c.value(0);
   const Window window = window_for(c, x);
   const double p = static_cast<double>(c.integer("p", 2));
-  Tensor sum;
   const Tensor size = abs(x.last());
   const Tensor powers = p == 1 ? size : p == 2 ? square(size) : pow(size, scalar_like(size, p));
-  each_place(powers, window, 0, [&](Tensor t) { sum = sum ? add(sum, t) : t; });
+  const Tensor sum = folded(powers, window, 0, add);
   c.give_last(p == 1 ? sum : p == 2 ? sqrt(sum) : pow(sum, scalar_like(sum, 1 / p)));
 }
 

@@ -202,6 +202,42 @@ void tree_classifier(Call& c) {
   c.give(concat({other, p}, 1), Element::kF32);
 }
 
+// What a support vector machine sees of x and each of its vectors: [B, vectors].
+Tensor kernel_of(Call& c, Tensor x, Tensor vectors) {
+  const std::string kind = c.text("kernel_type", "LINEAR");
+  const std::vector<double> params = c.reals("kernel_params");
+  const double gamma = params.size() > 0 ? params[0] : 0, offset = params.size() > 1 ? params[1] : 0,
+               degree = params.size() > 2 ? params[2] : 0;
+  const Tensor products = dot(x, vectors, {.tb = true, .precision = MathPrecision::kHighest});
+  if (kind == "LINEAR") return products;
+  if (kind == "POLY") return pow(products * gamma + offset, scalar_like(products, degree));
+  if (kind == "SIGMOID") return tanh(products * gamma + offset);
+  if (kind != "RBF") c.refuse("the kernel '", kind, "'");
+  const Tensor sizes = reduce_sum(square(x), {1}, true), own = reduce_sum(square(vectors), {1});
+  return exp((sizes + own - products * 2.0) * -gamma);
+}
+
+void svm_regressor(Call& c) {
+  const Tensor x = real(c, 0);
+  const std::vector<double> coefficients = c.reals("coefficients"), vectors = c.reals("support_vectors"),
+                            rho = c.reals("rho");
+  const int64_t count = c.integer("n_supports", 0);
+  const auto n = static_cast<int64_t>(coefficients.size());
+  Tensor seen = x;
+  if (count > 0) {
+    if (n != count || static_cast<int64_t>(vectors.size()) != count * x.dim(-1))
+      fail(vectors.size(), " numbers of ", count, " vectors");
+    seen = kernel_of(c, x, floats(c, vectors, Shape({count, x.dim(-1)})));
+  } else if (n != x.dim(-1)) {
+    fail(n, " coefficients of ", x.dim(-1), " features");
+  }
+  Tensor y = dot(seen, floats(c, coefficients, Shape({n, 1})), {.precision = MathPrecision::kHighest});
+  if (!rho.empty()) y = y + rho[0];
+  if (c.flag("one_class"))
+    y = select(compare(y, scalar_like(y, 0), CompareKind::kGt), scalar_like(y, 1), scalar_like(y, -1));
+  c.give(answered(c.text("post_transform", "NONE"), y), Element::kF32);
+}
+
 // The scores alone: maps from labels to scores are none of Tenon's values.
 void zip_map(Call& c) { c.give(c.value(0)); }
 
@@ -214,6 +250,7 @@ constexpr Rule kRules[] = {
     {"LinearClassifier", linear_classifier, kMl},
     {"LinearRegressor", linear_regressor, kMl},
     {"Normalizer", normalizer, kMl},
+    {"SVMRegressor", svm_regressor, kMl},
     {"Scaler", scaler, kMl},
     {"TreeEnsembleClassifier", tree_classifier, kMl},
     {"TreeEnsembleRegressor", tree_regressor, kMl},

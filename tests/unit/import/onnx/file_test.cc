@@ -108,10 +108,11 @@ TEST(OnnxFile, SizesAreHeldAgainstTheBytes) {
   expect_refused(strings, "has 0 strings");
 }
 
-TEST(OnnxFile, ADomainIsImportedOnce) {
+TEST(OnnxFile, OfADomainThatIsImportedTwiceTheNewestCounts) {
   MadeFile made = sum_file();
   made.model.add_opset_import()->set_domain("ai.onnx");
-  expect_refused(made, "twice");
+  made.model.mutable_opset_import(1)->set_version(21);
+  EXPECT_EQ(parsed(made).take().opsets.at(""), 21);
 }
 
 // Numbers of types that Tenon lacks, as ONNX lays them out.
@@ -202,10 +203,10 @@ TEST_F(ExternalData, SizesAreThoseOfTheFile) {
   EXPECT_FALSE(open("w.bin", "4x").ok());
 }
 
-TEST(OnnxFile, AMillionNodesAreReadInOrder) {
+TEST(OnnxFile, ALongChainIsReadInOrder) {
   MadeFile made;
   made.input("v0", {1});
-  constexpr int kNodes = 1000000;
+  constexpr int kNodes = 100000;
   for (int i = kNodes; i > 0; --i) made.node("Neg", {"v" + std::to_string(i - 1)}, {"v" + std::to_string(i)});
   made.output("v" + std::to_string(kNodes), {1});
   const Result<onnx::OnnxFile> file = parsed(made);
@@ -222,7 +223,9 @@ TEST(OnnxFile, EmptyThingsWithoutEndAreRefusedBeforeTheyAreMade) {
     bytes += static_cast<char>(rest >= 0x80 ? (rest & 0x7f) | 0x80 : rest);
     if (rest < 0x80) break;
   }
-  for (size_t i = 0; i < size / 2; ++i) bytes += std::string_view("\x0a\x00", 2);
+  const size_t begin = bytes.size();
+  bytes.resize(begin + size, '\0');
+  for (size_t i = begin; i < bytes.size(); i += 2) bytes[i] = '\x0a';
   const Result<onnx::OnnxFile> file = onnx::parse_file(std::move(bytes), "m.onnx");
   ASSERT_FALSE(file.ok());
   EXPECT_NE(file.status().message().find("more than 16777216"), std::string::npos) << file.status().message();

@@ -1,0 +1,56 @@
+#!/bin/bash
+# ONNX files by the runner: test cases of ONNX's on three devices, what a file has, a version written from it, mistakes.
+#   runner_onnx.sh TENON
+. "$(dirname "$0")/runner_lib.sh"
+cases=$(cd "$(dirname "$0")/../fixtures/onnx" && pwd)
+count=$(find "$cases" -name model.onnx | wc -l)
+
+echo '# test cases'
+expect 0 '' "$tenon" run --tests "$cases" --device cpu
+[ "$(tail -n 1 "$work/out")" = "$count tests: $count passed, 0 failed, 0 unsupported" ] || complain "on cpu: $(cat "$work/out")"
+expect 0 '' "$tenon" run --tests "$cases" --device cpu --precision default
+expect 0 '' "$tenon" run --tests "$cases" --device tpu-emulator:v2-8
+refused='cannot run|no such op|not supported'
+grep '^unsupported' "$work/out" | grep -vE "$refused" && complain 'the emulator refuses in its own words'
+[ "$(sed -n 's/.*: \([0-9]*\) passed.*/\1/p' "$work/out")" -ge 60 ] || complain "on the emulator: $(cat "$work/out")"
+if "$tenon" devices | grep -A1 '^opencl-gpu ' | grep -q '^  0  '; then
+  mkdir "$work/some"
+  for name in onehot_negative_indices conv_with_autopad_same lstm_with_peepholes attention_4d_gqa_attn_mask resize_tf_crop_and_resize \
+    top_k softmax_axis_1 scatternd_multiply; do
+    ln -s "$cases/$name" "$work/some/$name"
+  done
+  expect 0 '' "$tenon" run --tests "$work/some" --device opencl-gpu
+fi
+
+echo '# one file'
+expect 0 '' "$tenon" run "$cases/gemm_all_attributes/model.onnx" --device cpu --json
+grep -q '"passed": true, "max_error": ' "$work/out" || complain "run --json: $(cat "$work/out")"
+cp -r "$cases/gemm_all_attributes" "$work/other"
+cp "$cases/lrn/test_data_set_0/output_0.pb" "$work/other/test_data_set_0/"
+"$tenon" run "$cases/gemm_all_attributes/model.onnx" --data "$work/other" --device cpu --json >"$work/out"
+[ $? -eq 1 ] || complain 'another output passes'
+grep -q '"passed": false' "$work/out" || complain "another output: $(cat "$work/out")"
+expect 0 '' "$tenon" inspect onnx "$cases/gemm_all_attributes/model.onnx"
+grep -q '^ops      Gemm 1$' "$work/out" || complain "inspect onnx: $(cat "$work/out")"
+expect 0 '' "$tenon" inspect onnx "$cases/gemm_all_attributes/model.onnx" --json
+grep -q '"inputs": \[{"name": "a", "type": "f32\[4,3\]"}' "$work/out" || complain "inspect onnx --json: $(cat "$work/out")"
+
+echo '# a version'
+expect 0 '' "$tenon" import "$cases/softmax_axis_1/model.onnx" --output "$work/versions" --version 7 --device cpu
+[ -s "$work/versions/7/saved_model.pb" ] && [ -s "$work/versions/7/assets.extra/tenon/model.pb" ] || complain 'no version'
+expect 0 '' "$tenon" import "$cases/softmax_axis_1/model.onnx" --output "$work/versions" --version 8 --device cpu --format tenon
+[ ! -e "$work/versions/8/saved_model.pb" ] || complain 'a graph of TensorFlow that was not asked for'
+
+echo '# mistakes'
+head -c 60 "$cases/lrn/model.onnx" >"$work/cut.onnx"
+expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" run "$work/cut.onnx"
+: >"$work/empty.onnx"
+expect 1 'it has no graph' "$tenon" run "$work/empty.onnx"
+expect 1 "$work/none.onnx" "$tenon" run "$work/none.onnx"
+expect 1 'has no output_0.pb' "$tenon" run "$cases/lrn/model.onnx" --data "$work"
+expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
+expect 2 'expected one FILE.onnx' "$tenon" run
+expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
+expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
+expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
+finish
