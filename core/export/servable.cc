@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "export/version_writer.h"
 #include "tenon/exported_model.h"
 
 namespace tenon {
@@ -30,6 +31,12 @@ Status check_options(const ServableOptions& options) {
     return invalid("batch sizes are ", sizes.empty() ? "none" : join(sizes), ", expected increasing numbers from 1");
   if (sizes.back() > 1 << 16) return invalid("a batch size is ", sizes.back(), ", expected up to ", 1 << 16);
   return {};
+}
+
+// From the file to the device at once: values that wait for functions would lie in memory twice.
+WarmStartSettings weights_of(const ExportedModel& model) {
+  return {.ckpt_to_initialize_from = cat(model.directory(), "/", kExportedWeights),
+          .vars_to_warm_start = VarsToWarmStart({".*"}, VarsToWarmStart::Among::kAll)};
 }
 
 std::vector<std::string> tensors_of(const ServingSignature& signature) {
@@ -65,7 +72,7 @@ Result<std::unique_ptr<Servable>> Servable::open(const ExportedModel& model, con
   TENON_TRY(check_options(options));
   try {
     std::unique_ptr<Servable> out(new Servable(model, options));
-    TENON_TRY(model.load(out->strategy_));
+    out->strategy_.warm_start(weights_of(model));
     for (const ServingSignature& signature : model.signatures()) {
       if (const Function* same = out->function_of(tensors_of(signature))) {  // files and their numbers, say
         out->functions_.emplace_back(signature.key, *same);
@@ -79,6 +86,8 @@ Result<std::unique_ptr<Servable>> Servable::open(const ExportedModel& model, con
         TENON_TRY(out->predict(signature.key, zeros).status());
       }
     }
+    for (const std::string& variable : out->strategy_.warm_started().fresh)
+      return invalid(model.directory(), ": variable '", variable, "' is no longer in the weights");
     return out;
   } catch (const Error& e) {
     return Status(e.status().code(), cat(model.directory(), ": ", e.status().message()));
