@@ -61,9 +61,9 @@ TEST(Load, AnOpenLoopAsksAtItsRateHoweverLongAnswersTake) {
 TEST(Load, AClosedLoopAsksAsAnswersCome) {
   Serving serving;
   const LoadResult result = run_load(serving.load(0)).take();
-  EXPECT_GT(result.asked, 10);
+  EXPECT_GE(result.asked, 1);
+  EXPECT_GE(serving.handler.asked(), result.asked);  // those of the warm-up too
   EXPECT_EQ(static_cast<int64_t>(result.latencies.size()), result.asked);
-  EXPECT_GT(result.answers_per_second(), 0);
 }
 
 TEST(Load, CountsWhatIsRefusedApart) {
