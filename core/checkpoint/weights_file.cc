@@ -1,4 +1,4 @@
-#include "tenon/weights.h"
+#include "tenon/weights_file.h"
 
 #include <algorithm>
 

@@ -4,7 +4,7 @@
 
 #include "convert/convert_kind.h"
 #include "process.h"
-#include "tenon/weights.h"
+#include "tenon/weights_file.h"
 
 namespace tenon::runner {
 namespace {

@@ -8,7 +8,7 @@
 #include "tenon/example.h"
 #include "tenon/op_list.h"
 #include "tenon/tfrecord.h"
-#include "tenon/weights.h"
+#include "tenon/weights_file.h"
 
 namespace tenon::runner {
 namespace {

@@ -149,10 +149,12 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
     unnamed_.emplace(object, scope);
   const std::string_view last = leaf_of_weight(scope);
   const bool nameless = last == "layer" || last == "cell";  // of layers in others, which an older file does not name
-  const std::vector<std::string> own =
-      nameless ? std::vector<std::string>()
-               : names_of_weights(class_at(parts, said && !said->empty() ? said->front() : ""), weights.size(),
-                                  known == layers_.end() ? KerasLayer() : known->second);
+  std::vector<std::string> own =
+      names(cat(object, object.empty() ? "" : "/", "vars"), "weight_names");  // of Tenon's files
+  if (own.size() != weights.size())
+    own = nameless ? std::vector<std::string>()
+                   : names_of_weights(class_at(parts, said && !said->empty() ? said->front() : ""), weights.size(),
+                                      known == layers_.end() ? KerasLayer() : known->second);
   if (tensors_.contains(cat(scope, scope.empty() ? "" : "/", own.empty() ? "0" : own[0])))
     scope = object;  // by the way to it
   size_t i = 0;

@@ -51,6 +51,7 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
       scopes[std::string(scope_of_weight(t.name))].push_back(&t);
     }
     std::map<std::string, std::string> names;  // by group
+    std::vector<Hdf5Names> groups;
     std::vector<Hdf5Source> datasets;
     for (auto& [scope, weights] : scopes) {
       const KerasPlace place = place_of(scope, places);
@@ -60,6 +61,9 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
       std::stable_sort(weights.begin(), weights.end(), [](const TensorSource* a, const TensorSource* b) {
         return rank_of_weight(leaf_of_weight(a->name)) < rank_of_weight(leaf_of_weight(b->name));
       });
+      std::vector<std::string> leaves;  // which Keras passes over
+      for (const TensorSource* weight : weights) leaves.emplace_back(leaf_of_weight(weight->name));
+      groups.push_back({group, "weight_names", std::move(leaves)});
       for (size_t i = 0; i < weights.size(); ++i) {
         const Type& type = weights[i]->type;
         Hdf5Dataset d{.path = cat(group, "/", i), .type = hdf5_type(type.dtype)};
@@ -72,7 +76,6 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
       }
     }
     TENON_TRY(check_paths(path, datasets));
-    std::vector<Hdf5Names> groups;
     for (const auto& [group, name] : names) groups.push_back({group, "name", {name}});
     return write_hdf5(path, std::move(groups), datasets);
   });

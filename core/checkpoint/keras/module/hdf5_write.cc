@@ -1,5 +1,6 @@
 // hdf5.so: a file of groups and datasets whose bytes are to come, and what both halves use.
 #include <cstring>
+#include <set>
 
 #include "checkpoint/keras/module/hdf5_module.h"
 
@@ -63,14 +64,17 @@ hid_t type_of(Hdf5Type type) {
   }
 }
 
-void write_text(hid_t object, const std::string& name, const std::string& text) {
+// One is a scalar, as Keras's names of layers are.
+void write_texts(hid_t object, const std::string& name, const std::vector<std::string>& texts) {
   const TypeHandle type(H5Tcopy(H5T_C_S1));
   expect(H5Tset_size(type, H5T_VARIABLE) >= 0);
   expect(H5Tset_cset(type, H5T_CSET_UTF8) >= 0);
-  const SpaceHandle space(H5Screate(H5S_SCALAR));
+  const hsize_t count = texts.size();
+  const SpaceHandle space(count == 1 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &count, nullptr));
   const AttributeHandle attribute(H5Acreate2(object, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT));
-  const char* const value = text.c_str();
-  expect(H5Awrite(attribute, type, &value) >= 0);
+  std::vector<const char*> values;
+  for (const std::string& text : texts) values.push_back(text.c_str());
+  expect(H5Awrite(attribute, type, values.data()) >= 0);
 }
 
 void write_dataset(hid_t file, hid_t links, Hdf5Dataset* d) {
@@ -83,7 +87,7 @@ void write_dataset(hid_t file, hid_t links, Hdf5Dataset* d) {
   expect(H5Pset_fill_time(list, H5D_FILL_TIME_NEVER) >= 0);
   expect(H5Pset_obj_track_times(list, false) >= 0);
   const DatasetHandle dataset(H5Dcreate2(file, d->path.c_str(), type, space, links, list, H5P_DEFAULT));
-  if (d->type == Hdf5Type::kBF16) write_text(dataset, "dtype", "bfloat16");
+  if (d->type == Hdf5Type::kBF16) write_texts(dataset, "dtype", {"bfloat16"});
   if (d->bytes == 0) return;
   const haddr_t offset = H5Dget_offset(dataset);
   if (offset == HADDR_UNDEF) throw Refused{"no place for dataset '" + d->path + "'"};
@@ -96,9 +100,12 @@ void write(int file, Hdf5Index* index) {
   const FileHandle out(H5Fcreate(std::to_string(file).c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access));
   const ListHandle links(H5Pcreate(H5P_LINK_CREATE));
   expect(H5Pset_create_intermediate_group(links, 1) >= 0);
+  std::set<std::string> made;
   for (const Hdf5Names& a : index->attributes) {
-    const GroupHandle group(H5Gcreate2(out, a.path.c_str(), links, H5P_DEFAULT, H5P_DEFAULT));
-    write_text(group, a.name, a.values.at(0));
+    const GroupHandle group(made.insert(a.path).second
+                                ? H5Gcreate2(out, a.path.c_str(), links, H5P_DEFAULT, H5P_DEFAULT)
+                                : H5Gopen2(out, a.path.c_str(), H5P_DEFAULT));
+    write_texts(group, a.name, a.values);
   }
   for (Hdf5Dataset& d : index->datasets) write_dataset(out, links, &d);
 }
