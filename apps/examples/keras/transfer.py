@@ -59,14 +59,14 @@ def train(flags):
 
     base.trainable = False
     second = keras.Model(image, layers.Dense(half)(base(image, training=False)), name="second")
-    compile(second, 0.02)
+    compile(second, 0.03)
     tuned = second.fit(*few, epochs=flags.epochs, **fit)
     frozen = tuned.history["val_accuracy"][-1]
 
     base.trainable = True
     for layer in base.layers[:5]:  # up to the first convolution's activation
         layer.trainable = False
-    compile(second, 1e-3)
+    compile(second, 3e-3)
     tuned = second.fit(*few, epochs=2 * flags.epochs, initial_epoch=flags.epochs, **fit)
 
     nothing = keras.Model(image, layers.Dense(half)(backbone(flags.size, "anew")(image)), name="nothing")

@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
 #include "tenon/applications.h"
 
 namespace tenon::applications {
@@ -102,6 +107,50 @@ TEST(Applications, PreprocessPixelsAsKerasDoes) {
   expect(Preprocess::kTf, {1, -1, -0.6F});
   expect(Preprocess::kTorch, {(1 - 0.485F) / 0.229F, -0.456F / 0.224F, (0.2F - 0.406F) / 0.225F});
   expect(Preprocess::kCaffe, {51 - 103.939F, -116.779F, 255 - 123.68F});
+}
+
+TEST(Applications, TakeTheWeightsOfAFile) {
+  const Options options{.include_top = false, .input_shape = {32, 32, 3}, .pooling = "avg"};
+  const Array image(std::vector<float>(32 * 32 * 3, 100.0F), {1, 32, 32, 3});
+  Model saved = MobileNetV3Small(options);
+  Strategy first("cpu", {.seed = 5}), second("cpu", {.seed = 6});
+  saved.compile({.strategy = first});
+  const std::vector<float> expected = saved.predict(image)[0].to<float>();
+  const std::string file = testing::TempDir() + "/mobilenet.safetensors";
+  saved.save_weights(file);
+  Options with = options;
+  with.weights = file;
+  Model loaded = MobileNetV3Small(with);
+  loaded.compile({.strategy = second});
+  EXPECT_EQ(loaded.predict(image)[0].to<float>(), expected);
+  with.input_shape = {};  // of any size
+  Model any = MobileNetV3Small(with);
+  any.compile({.strategy = Strategy("cpu", {.seed = 7})});
+  EXPECT_EQ(any.predict(image)[0].to<float>(), expected);
+}
+
+// A network in each row, whose numbers of parameters are those of its models.
+TEST(Applications, HaveTheParametersOfTheDocument) {
+  std::ifstream document(std::string(TENON_GOLDEN) + "/../../share/doc/applications.md");
+  std::map<std::string, std::set<std::string>> counts;
+  int found = 0;
+  for (std::string line; std::getline(document, line);) {
+    std::istringstream cells(line);
+    std::string empty, family, models, images, parameters;
+    for (std::string* cell : {&empty, &family, &models, &images, &parameters}) std::getline(cells, *cell, '|');
+    std::istringstream words(parameters);
+    for (std::string word; words >> word;) {
+      std::erase_if(word, [](char c) { return c == ',' || c == ';'; });
+      if (word.size() < 7 || word.find_first_not_of("0123456789") != std::string::npos) continue;
+      std::set<std::string>& known = counts[family];
+      for (const Application& a : known.empty() ? all() : std::span<const Application>())
+        if (" " + std::string(a.family) + " " == family) known.insert(std::to_string(a.build({}).count_params()));
+      EXPECT_TRUE(known.contains(word)) << family << word;
+      ++found;
+    }
+  }
+  EXPECT_EQ(counts.size(), 14U);
+  EXPECT_EQ(found, 27);
 }
 
 }  // namespace
