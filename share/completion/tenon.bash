@@ -53,7 +53,7 @@ _tenon() {
     case $command in
       convert) words='idx images translation summaries answers text table' ;;
       train | evaluate | predict | export | preflight) words=$(_tenon_listed Models train) ;;
-      inspect) words='graph plan model records checkpoint ops' ;;
+      inspect) words='graph plan model records checkpoint onnx ops' ;;
       bench) words='step fit decode op input exchange' ;;
       plot) COMPREPLY=($(compgen -W 'curves epochs confusion wrong' -f -- "$current")); return ;;
     esac

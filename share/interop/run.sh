@@ -1,5 +1,5 @@
 #!/bin/sh
-# Holds Tenon's files and its server against TensorFlow's.  Usage: run.sh BUILD [VENV]
+# Holds Tenon's files and its server against TensorFlow's, and what it makes of ONNX files against ONNX's.  Usage: run.sh BUILD [VENV]
 # TENON_TENSORFLOW_PYTHON names a python that has TensorFlow; without it one is made in VENV
 # (build/interop-venv), which downloads some 300 MB the first time.
 set -eu
@@ -19,4 +19,5 @@ failed=0
 "$python" "$here/check_tensorflow.py" "$build/bin/bundle_tool" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
+"$python" "$here/check_onnx.py" "$build/bin/tenon" || failed=1
 exit $failed
