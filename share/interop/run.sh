@@ -1,5 +1,6 @@
 #!/bin/sh
-# Holds Tenon's files and its server against TensorFlow's, and files of weights against Keras's and PyTorch's.  Usage: run.sh BUILD [VENV]
+# Holds Tenon's files and its server against TensorFlow's, files of weights against Keras's and PyTorch's, and what it makes of ONNX files
+# against ONNX's.  Usage: run.sh BUILD [VENV]
 # TENON_TENSORFLOW_PYTHON names a python that has TensorFlow; without it one is made in VENV
 # (build/interop-venv), which downloads some GB the first time, PyTorch among them.
 set -eu
@@ -21,4 +22,5 @@ TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$bui
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_weights.py" "$build/bin/weights_tool" "$here/../rules" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_applications.py" "$build/bin/application_tool" || failed=1
+"$python" "$here/check_onnx.py" "$build/bin/tenon" || failed=1
 exit $failed

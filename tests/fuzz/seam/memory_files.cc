@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/file/descriptor.h"
 #include "base/file/file.h"
 #include "base/text.h"
 
@@ -41,6 +42,9 @@ Result<File> File::open(const std::string& path) {
   if (found == fuzz::names().end()) return invalid("cannot open '", path, "'");
   return File(path, found->second, static_cast<int64_t>(fuzz::contents()[found->second].size()));
 }
+
+// Nothing of the machine is read.
+Result<File> File::of(Descriptor, const std::string& path) { return invalid("cannot open '", path, "'"); }
 
 File::File(File&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
