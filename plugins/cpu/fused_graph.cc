@@ -8,6 +8,7 @@ namespace tenon::cpu {
 plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
   // Pads first, and activations: others may take what they became part of.
   plugin::Rewritten first = plugin::rewrite(given, {{"pad", pad_of_reader},
+                                                    {"slice", slice_of_gradient},
                                                     {"activation", activated_norm},
                                                     {"activation", swished_norm},
                                                     {"batch_norm_grad", activated_norm_grad},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string_view>
 
 #include "fuse/patterns.h"
@@ -44,28 +45,87 @@ bool can_pad(const Matching& m, const NodeView& reader, const NodeView& pad) {
   return true;
 }
 
+// What a convolution's gradients make of an image with pads around it they make of the image, where the convolution pads.
+bool takes_image(const NodeView& reader, uint32_t padded) {
+  if (reader.op() != "conv" && reader.op() != "conv_bias_act" && reader.op() != "conv_grad_filter") return false;
+  for (int k = 1; k < reader.operands(); ++k)
+    if (reader.has(k) && reader.operand_id(k) == padded) return false;
+  return reader.operand_id(0) == padded;
+}
+
+// The convolution, or a gradient of one, whose image has so many points less on each side; `size` is its image's then.
+void add_wider(const NodeView& conv, const std::vector<uint32_t>& operands, uint32_t result,
+               const std::vector<int64_t>& low, const std::vector<int64_t>& high, const std::vector<int64_t>& size,
+               Rewrite& to) {
+  plugin::GraphBuilder& added = to.add(conv.op(), operands, {result}, conv, conv.version());
+  for (int i = 0; i < conv.attributes(); ++i) {
+    const std::string_view name = conv.attribute_name(i);
+    if (name != "low" && name != "high" && (name != "size" || size.empty()))
+      added.attr(conv.graph(), conv.attribute(i));
+  }
+  const auto sum = [&](const char* side, const std::vector<int64_t>& more) {
+    std::vector<int64_t> pads;
+    for (size_t d = 0; d < more.size(); ++d) pads.push_back(item(conv.list(side), d) + more[d]);
+    added.attr_list(side, pads);
+  };
+  sum("low", low);
+  sum("high", high);
+  if (!size.empty()) added.attr_list("size", size);
+}
+
 void add_padded(const NodeView& reader, const NodeView& pad, Rewrite& to) {
   std::vector<uint32_t> operands{to.value(pad.operand_id(op::pad::x))};
   for (int k = 1; k < reader.operands(); ++k) operands.push_back(to.operand(reader, k));
-  plugin::GraphBuilder& added = to.add(reader.op(), operands, {to.result(reader, 0)}, reader, reader.version());
-  for (int i = 0; i < reader.attributes(); ++i)
-    if (reader.attribute_name(i) != "low" && reader.attribute_name(i) != "high")
-      added.attr(reader.graph(), reader.attribute(i));
-  for (const char* side : {"low", "high"}) {
-    std::vector<int64_t> sum;
-    for (size_t d = 0; d + 2 < static_cast<size_t>(pad.out(0).rank()); ++d)
-      sum.push_back(item(reader.list(side), d) + item(pad.list(side), d + 1));
-    added.attr_list(side, sum);
+  std::vector<int64_t> low, high;
+  for (size_t d = 0; d + 2 < static_cast<size_t>(pad.out(0).rank()); ++d) {
+    low.push_back(item(pad.list("low"), d + 1));
+    high.push_back(item(pad.list("high"), d + 1));
   }
+  add_wider(reader, operands, to.result(reader, 0), low, high, {}, to);
+}
+
+// A part of images, batch and channels whole.
+bool is_of_images(const NodeView& slice) {
+  const plugin::ValueView x = slice.in(op::slice::x), y = slice.out(0);
+  for (size_t d = 0; d < slice.list("stride").size(); ++d)
+    if (slice.list("stride")[d] != 1) return false;
+  return x.rank() >= 3 && x.dim(0) == y.dim(0) && x.dim(-1) == y.dim(-1);
+}
+
+void add_sliced(const NodeView& grad, const NodeView& slice, Rewrite& to) {
+  const plugin::ValueView x = slice.in(op::slice::x), y = slice.out(0);
+  std::vector<int64_t> low, high, size;
+  for (int d = 1; d + 1 < x.rank(); ++d) {
+    low.push_back(item(slice.list("start"), static_cast<size_t>(d)));
+    high.push_back(x.dim(d) - low.back() - y.dim(d));
+    size.push_back(y.dim(d));
+  }
+  add_wider(grad, {to.operand(grad, 0), to.operand(grad, 1)}, to.result(slice, 0), low, high, size, to);
 }
 
 }  // namespace
 
 std::optional<Match> pad_of_reader(const Matching& m, const NodeView& pad) {
-  const std::optional<NodeView> reader = m.only_reader(pad.result_id(0));
-  if (!reader || !is_around_images(pad) || !can_pad(m, *reader, pad)) return {};
-  return Match({pad.index(), reader->index()}, reader->index(),
-               [pad, reader](Rewrite& to) { add_padded(*reader, pad, to); });
+  if (!is_around_images(pad)) return {};
+  const uint32_t padded = pad.result_id(0);
+  std::vector<uint32_t> readers = m.readers(padded);
+  std::sort(readers.begin(), readers.end());
+  Match match({pad.index()});
+  for (const uint32_t r : readers) {
+    if (r == TENON_NONE || !m.is_free(r) || r == match.nodes.back()) return {};
+    const NodeView reader = m.graph().node(r);
+    const bool pools = readers.size() == 1 && can_pad(m, reader, pad);
+    if ((!pools && !takes_image(reader, padded)) || m.changes_between(pad, reader)) return {};
+    match.nodes.push_back(r);
+    match.parts.push_back({r, [pad, reader](Rewrite& to) { add_padded(reader, pad, to); }});
+  }
+  return readers.empty() ? std::nullopt : std::optional<Match>(std::move(match));
+}
+
+std::optional<Match> slice_of_gradient(const Matching& m, const NodeView& slice) {
+  const std::optional<NodeView> grad = m.sole_maker(slice.operand_id(op::slice::x), slice);
+  if (!grad || grad->op() != "conv_grad_input" || !is_of_images(slice) || m.changes_between(*grad, slice)) return {};
+  return Match({grad->index(), slice.index()}, slice.index(), [=](Rewrite& to) { add_sliced(*grad, slice, to); });
 }
 
 }  // namespace tenon::cpu

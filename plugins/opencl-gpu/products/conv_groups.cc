@@ -13,7 +13,7 @@ constexpr int64_t kLanes = 64, kPoints = 4;
 
 bool is_filter(const ProductKind& kind) { return kind.a == AIs::kTransposedWindows; }
 
-bool one_each(const Product& s) { return s.n == 1 && s.channels == 1; }
+bool one_each(const Product& s) { return s.n == 1 && s.channels == 1 && s.a_batch == 1 && s.b_batch == 1; }
 
 int64_t volume(const cl_long (&axes)[3]) { return axes[0] * axes[1] * axes[2]; }
 
@@ -26,7 +26,7 @@ bool in_32_bits(const Product& s, const ProductKind& kind) {
 std::string options_of(const Product& s, const ProductKind& kind) {
   std::string options = product_options(kind);
   options += in_32_bits(s, kind) ? " -D INDEX=int" : " -D INDEX=long";
-  if (one_each(s)) options += " -D ONE_EACH";
+  options += one_each(s) ? " -D ONE_EACH" : define("FILTERS", s.n);
   return options;
 }
 
@@ -67,9 +67,9 @@ Kernel kernel_of_filter(Driver& driver, const Product& s, const ProductKind& kin
 }  // namespace
 
 bool conv_groups_suits(const Driver& driver, const Product& s, const ProductKind& kind) {
-  constexpr int64_t kNarrow = 16, kShallow = 4;
+  constexpr int64_t kNarrow = 16, kShallow = 4, kFewEach = 4;
   if (s.batch == 1 || (is_filter(kind) && s.taps[2] > kRowTaps)) return false;
-  if (driver.style() == KernelStyle::kCpu) return one_each(s);
+  if (driver.style() == KernelStyle::kCpu) return s.n * s.channels <= kFewEach;
   return s.n <= kNarrow || s.channels <= kShallow;
 }
 

@@ -69,6 +69,15 @@ ConvWork half_winograd_filter(const ConvProblem& p) {
 // ---- products of matrices ----
 
 bool suits_product(const ConvProblem& p) { return is_product(p.shape); }
+
+// Measured: where a few channels meet a few in many points, sums of blocks of points, both of whose sides stay in cache, take
+// 0.6 to 0.9 of the time of a product of matrices.
+bool suits_filter_product(const ConvProblem& p) {
+  constexpr int64_t kFewWeights = 32 * 1024, kManyPoints = 4096;
+  const ConvShape& s = p.shape;
+  return is_product(s) && (s.c * s.o > kFewWeights || s.batch * s.y_points() < kManyPoints);
+}
+
 bool suits_strided_product(const ConvProblem& p) { return is_strided_product(p.shape); }
 
 ConvWork product(const ConvProblem& p) {
@@ -119,7 +128,8 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"winograd 3x3", TENON_F32, kMaps, kEither | kWhole, winograd_gains, winograd},
     {"winograd 3x3", TENON_F32, kFilterGradient, kPlain, winograd_gains, winograd_filter},
     {"winograd 5x5", TENON_F32, kMaps, kEither, suits_winograd5, winograd5},
-    {"gemm", TENON_F32, kMaps | kFilterGradient, kExact | kPlain | kWhole, suits_product, product},
+    {"gemm", TENON_F32, kMaps, kExact | kPlain | kWhole, suits_product, product},
+    {"gemm", TENON_F32, kFilterGradient, kExact | kPlain, suits_filter_product, product},
     {"strided gemm", TENON_F32, kForward, kExact | kPlain | kWhole, suits_strided_product, product},
     {"direct thin", TENON_F32, kForward, kExact | kPooled, suits_thin, thin},
     {"direct planar", TENON_F32, kMaps, kExact | kEither, suits_planar, planar},

@@ -1,7 +1,7 @@
 // Convolutions in many groups of few channels, for which a product of each group is too narrow. After product.cl, of windows:
 // a is x or dy, b the filter or dy. Results and filters of all groups together are lanes, p n.. of them; a GPU's work item has
 // one lane at some points of a row, a CPU's many at one point. -D INDEX: the integer that places in memory fit into;
-// ONE_EACH: groups of one channel with one filter.
+// ONE_EACH: groups of one channel with one filter; else FILTERS: of each group.
 #ifdef SHAPE_CPU
 #define LANES 64
 #define POINTS 1
@@ -10,15 +10,18 @@
 #define POINTS 4
 #endif
 
+// Lanes of groups with one channel lie side by side in memory.
 #ifdef ONE_EACH
 #define GROUP(s, lane) (lane)
 #define WITHIN(s, lane) 0
+#define A_LANE(s, lane) (lane)
+#define B_LANE(s, lane) (lane)
 #else
-#define GROUP(s, lane) ((lane) / (INDEX)(s)->n)
-#define WITHIN(s, lane) ((lane) % (INDEX)(s)->n)
-#endif
+#define GROUP(s, lane) ((lane) / FILTERS)
+#define WITHIN(s, lane) ((lane) % FILTERS)
 #define A_LANE(s, lane) (GROUP(s, lane) * (INDEX)(s)->a_batch)
 #define B_LANE(s, lane) (GROUP(s, lane) * (INDEX)(s)->b_batch + WITHIN(s, lane) * (INDEX)(s)->b_column)
+#endif
 
 // Row `row` of the points, of all images; and which row of a's tap (t0, t1) there is, or -1.
 typedef struct {

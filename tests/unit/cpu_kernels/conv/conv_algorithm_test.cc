@@ -68,6 +68,8 @@ TEST_P(ConvAlgorithm, IsChosenByShapeDirectionPrecisionAndDtype) {
       {"conv", {8, 16, 16, 32}, {1, 1, 32, 48}, 1, 1, f32, usual, "gemm"},
       {"conv_grad_input", {8, 16, 16, 32}, {1, 1, 32, 48}, 1, 1, f32, usual, "gemm"},
       {"conv_grad_filter", {8, 16, 16, 32}, {1, 1, 32, 48}, 1, 1, f32, usual, "gemm"},
+      {"conv_grad_filter", {32, 28, 28, 32}, {1, 1, 32, 48}, 1, 1, f32, usual, "implicit gemm"},
+      {"conv_grad_filter", {32, 28, 28, 512}, {1, 1, 512, 128}, 1, 1, f32, usual, "gemm"},
       {"conv", {8, 16, 16, 32}, {1, 1, 32, 48}, 2, 1, f32, usual, "strided gemm"},
       {"conv_grad_input", {8, 16, 16, 32}, {1, 1, 32, 48}, 2, 1, f32, usual, "implicit gemm"},
       {"conv", {8, 32, 32, 6}, {3, 3, 6, 10}, 1, 1, f32, usual, "direct planar"},

@@ -131,6 +131,28 @@ TEST_F(Rewriting, LeavesPadsOfOtherValuesAndReaders) {
   EXPECT_EQ(rewritten(), Names{});
 }
 
+// The gradient of the filter reads the padded image too, and that of the pad is a slice of the input's gradient.
+TEST_F(Rewriting, PadsInTheConvolutionAndItsGradients) {
+  const uint32_t x = input({1, 4, 1, 8}), dy = input(kMap), w = input({1, 1, 8, 8});
+  const uint32_t padded = pad(x, {1, 6, 3, 8}, 0), dw = graph_.value(TENON_F32, {1, 1, 8, 8});
+  result(conv(padded));
+  graph_.node("conv_grad_filter", {padded, dy}, {dw}).attr_list("size", {1, 1}).attr_list("low", {0, 3});
+  graph_.attr_list("high", {0, 0});
+  result(dw);
+  const uint32_t whole = graph_.value(TENON_F32, {1, 6, 3, 8}), dx = graph_.value(TENON_F32, {1, 4, 1, 8});
+  graph_.node("conv_grad_input", {dy, w}, {whole}).attr_list("size", {6, 3}).attr_list("low", {0, 3});
+  graph_.attr_list("high", {0, 0});
+  graph_.node("slice", {whole}, {dx}).attr_list("start", {0, 1, 2, 0}).attr_list("limit", {1, 5, 3, 8});
+  graph_.attr_list("stride", {1, 1, 1, 1});
+  result(dx);
+  EXPECT_EQ(rewritten(), (Names{"conv_bias_act", "conv_grad_filter", "conv_grad_input"}));
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(node(i).list("low").vec(), (Shape{1, 5})) << i;
+    EXPECT_EQ(node(i).list("high").vec(), (Shape{1, 0})) << i;
+  }
+  EXPECT_EQ(node(1).list("size").vec(), (Shape{1, 1}));
+  EXPECT_EQ(node(2).list("size").vec(), (Shape{4, 1}));
+}
 TEST_F(Rewriting, PadsInAPoolOfWhatIsNotBelowZero) {
   const uint32_t x = input(kMap);
   for (int act : {TENON_ACT_RELU, TENON_ACT_NONE}) {
