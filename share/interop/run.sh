@@ -23,4 +23,5 @@ TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$bui
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_weights.py" "$build/bin/weights_tool" "$here/../rules" || failed=1
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_applications.py" "$build/bin/application_tool" || failed=1
 "$python" "$here/check_onnx.py" "$build/bin/tenon" || failed=1
+"$python" "$here/check_onnx_models.py" "$build/bin/tenon" "$build/bin/onnx_tool" || failed=1
 exit $failed
