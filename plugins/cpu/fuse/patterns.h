@@ -16,6 +16,7 @@ using plugin::NodeView;
 using plugin::Rewrite;
 
 std::optional<Match> pad_of_reader(const Matching& m, const NodeView& pad);
+std::optional<Match> broadcast_channels(const Matching& m, const NodeView& broadcast);
 std::optional<Match> slice_of_gradient(const Matching& m, const NodeView& slice);
 std::optional<Match> rounding(const Matching& m, const NodeView& narrowing);
 std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast);

@@ -100,6 +100,21 @@ TEST_P(ElementwiseOps, PowAndAtan2AreWithinTheirBoundsAndKeepTheEdgesOfLibm) {
   }
 }
 
+TEST_P(ElementwiseOps, ChannelsAreThoseOfTheExample) {
+  const int64_t n = 3, points = 35, c = 18;
+  const Floats x = random(n * points * c), v = random(n * c);
+  for (const bool mul : {true, false}) {
+    const Floats y = run(1, [&](NodeRun& node) {
+                       node.in(TENON_F32, {n, 5, 7, c}, x).in(TENON_F32, {n, 1, 1, c}, v).out(TENON_F32, {n, 5, 7, c});
+                       node.op(mul ? "cpu.mul_channels" : "cpu.add_channels");
+                     }).get(0);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const float other = v[i / static_cast<size_t>(points * c) * c + i % c];
+      ASSERT_EQ(y[i], mul ? x[i] * other : x[i] + other) << i;
+    }
+  }
+}
+
 TEST_P(ElementwiseOps, FloatArithmeticIsCorrectlyRounded) {
   const Floats a = random(20011, -1e3, 1e3), b = random(20011, -1e3, 1e3);
   const Floats sum = binary("add", TENON_F32, a, b), difference = binary("sub", TENON_F32, a, b),
@@ -219,7 +234,11 @@ TEST_P(ElementwiseOps, ComparesIntegersUnsignedBytesAndBool) {
   const auto less = [&](int32_t dtype, const auto& x, const auto& y) {
     return run(1,
                [&](NodeRun& n) {
-                 n.in(dtype, {2}, x).in(dtype, {2}, y).out(TENON_BOOL, {2}).op("compare").attr_enum("kind", TENON_COMPARE_LT);
+                 n.in(dtype, {2}, x)
+                     .in(dtype, {2}, y)
+                     .out(TENON_BOOL, {2})
+                     .op("compare")
+                     .attr_enum("kind", TENON_COMPARE_LT);
                })
         .template get<uint8_t>(0);
   };

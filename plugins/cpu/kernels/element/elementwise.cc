@@ -194,6 +194,28 @@ Kernel make_activation_grad(const NodeView& node, const Env&) {
                      params);
 }
 
+// cpu.mul_channels, cpu.add_channels (x [N, M.., C], v of N x C elements) -> y, f32: v is the same for all of an example's M.
+template <bool kMul>
+Kernel make_channels(const NodeView& node, const Env&) {
+  const auto x = node.in(0);
+  const int64_t c = x.dim(-1), examples = x.dim(0), rows = x.elements() / c, of_example = rows / examples;
+  Kernel k;
+  k.threads = gang_for(x.elements());
+  k.in_place = {{0, 0}};
+  k.run = [=](const Call& call) {
+    const Slice mine = call.share(rows);
+    const float *from = call.in(0), *v = call.in(1);
+    float* const to = call.out(0);
+    for (int64_t r = mine.begin; r < mine.end; ++r) {
+      const float *a = from + r * c, *b = v + r / of_example * c;
+      float* const y = to + r * c;
+      TENON_INDEPENDENT
+      for (int64_t i = 0; i < c; ++i) y[i] = kMul ? a[i] * b[i] : a[i] + b[i];
+    }
+  };
+  return k;
+}
+
 }  // namespace
 
 void add_elementwise(KernelTable& table) {
@@ -203,6 +225,8 @@ void add_elementwise(KernelTable& table) {
   table.add("select", accept_select, make_select);
   table.add("activation", accept_activation<1>, make_activation);
   table.add("activation_grad", accept_activation<2>, make_activation_grad);
+  table.add_own("cpu.mul_channels", make_channels<true>);
+  table.add_own("cpu.add_channels", make_channels<false>);
   add_cast(table);
   add_bias_act_grad(table);
   add_rounding(table);

@@ -110,5 +110,24 @@ TEST_F(RewritingActivations, JoinsAnyActivationInInference) {
   EXPECT_EQ(node(0).enumerator("act"), TENON_ACT_SILU);
 }
 
+// Squeeze-and-excite's: the broadcast value is in no memory.
+TEST_F(RewritingActivations, BroadcastsChannelsWhereTheyAreUsed) {
+  const auto spread = [&](const Shape& dims, const Shape& to) {
+    const uint32_t y = map();
+    graph_.node("broadcast", {input(dims)}, {y}).attr_list("shape", kMap).attr_list("dims", to);
+    return y;
+  };
+  const uint32_t x = input(kMap), gate = spread({2, 1, 1, 8}, {0, 1, 2, 3}), y = map(), dx = map(), sum = map(),
+                 z = map();
+  graph_.node("mul", {x, gate}, {y});
+  graph_.node("mul", {gate, x}, {dx});
+  graph_.node("add", {spread({2, 8}, {0, 3}), dx}, {sum});
+  graph_.node("mul", {spread({6, 8}, {1, 3}), x}, {z});  // other axes
+  for (const uint32_t r : {y, sum, z}) graph_.result(r);
+  EXPECT_EQ(rewritten(), (Names{"cpu.mul_channels", "cpu.mul_channels", "cpu.add_channels", "broadcast", "mul"}));
+  EXPECT_EQ(node(1).operand_id(0), node(0).operand_id(0));
+  EXPECT_EQ(node(1).operand_id(1), node(0).operand_id(1));
+}
+
 }  // namespace
 }  // namespace tenon::testing
