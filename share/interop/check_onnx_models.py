@@ -5,6 +5,7 @@ Usage: check_onnx_models.py TENON ONNX_TOOL [NAME..]        (tests/integration/o
 
 Weights are random, from seeds. Prints one line a model; exits 1 when one fails.
 """
+import copy
 import json
 import pathlib
 import subprocess
@@ -20,8 +21,8 @@ import torchvision  # noqa: E402
 from onnx import numpy_helper  # noqa: E402
 
 OUTPUTS = 1e-4  # of what outputs may differ, relative and absolute
-LOSSES = 1e-3   # relative
-STEPS, RATE = 20, 0.01
+LOSSES = 1e-3   # of the first loss, from PyTorch's in f64; where its own f32 is farther than that, as with batch norm over few places, three times as far
+STEPS, RATE = 20, 0.001
 
 
 class Encoder(torch.nn.Module):
@@ -73,7 +74,7 @@ class Recurrent(torch.nn.Module):
         return self.head(self.gru(self.lstm(self.words(tokens))[0])[0][:, -1])
 
 
-def image(size, rows=4):
+def image(size, rows=8):
     return torch.randn(rows, 3, size, size)
 
 
@@ -84,7 +85,13 @@ def tokens(words, length, rows=4):
 
 
 def of_torchvision(name, size, **options):
-    return lambda: (getattr(torchvision.models, name)(weights=None, num_classes=10, **options), image(size))
+    def make():
+        model = getattr(torchvision.models, name)(weights=None, num_classes=10, **options)
+        for parameter in model.parameters():  # a head of zeros says nothing
+            if not parameter.any() and parameter.ndim > 1:
+                torch.nn.init.normal_(parameter, std=0.02)
+        return model, image(size)
+    return make
 
 
 MODELS = {
@@ -140,8 +147,9 @@ def check_outputs(tenon, model, x, directory):
     return result["max_error"]
 
 
-def losses_of(model, x, labels):
-    model.train()
+def losses_of(model, x, labels, dtype):
+    model = copy.deepcopy(model).to(dtype).train()
+    x = x.to(dtype) if x.is_floating_point() else x
     optimizer = torch.optim.SGD(model.parameters(), RATE)
     out = []
     for _ in range(STEPS):
@@ -153,6 +161,10 @@ def losses_of(model, x, labels):
     return out
 
 
+def distance(found, expected):
+    return max(abs(a - b) for a, b in zip(found, expected)) / expected[0]
+
+
 def check_training(tool, model, x, directory):
     labels = torch.arange(len(x)) % 4
     write_tensor(directory / "labels.pb", labels.numpy())
@@ -162,11 +174,12 @@ def check_training(tool, model, x, directory):
                          capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
-    found, expected = [float(line) for line in run.stdout.split()], losses_of(model, x, labels)
-    error = max(abs(a - b) / max(abs(b), 1e-2) for a, b in zip(found, expected))
-    if len(found) != STEPS or error > LOSSES:
-        raise RuntimeError(f"losses {found[0]:.5f} .. {found[-1]:.5f}, expected {expected[0]:.5f} .. {expected[-1]:.5f}: {error:.1e}")
-    return error, found[0], found[-1]
+    found, expected = [float(line) for line in run.stdout.split()], losses_of(model, x, labels, torch.float64)
+    error, own = distance(found, expected), distance(losses_of(model, x, labels, torch.float32), expected)
+    if len(found) != STEPS or error > max(LOSSES, 3 * own):
+        raise RuntimeError(f"losses {found[0]:.5f} .. {found[-1]:.5f}, expected {expected[0]:.5f} .. {expected[-1]:.5f}: "
+                           f"{error:.1e}, PyTorch's f32 {own:.1e}")
+    return error, own, found[0], found[-1]
 
 
 def check(name, tenon, tool):
@@ -176,8 +189,8 @@ def check(name, tenon, tool):
     with tempfile.TemporaryDirectory(prefix="tenon-onnx-") as temporary:
         directory = pathlib.Path(temporary)
         outputs = check_outputs(tenon, model, x, directory)
-        error, first, last = check_training(tool, model, x, directory)
-    return f"outputs differ by {outputs:.1e}; {STEPS} losses from {first:.4f} to {last:.4f} by {error:.1e}"
+        error, own, first, last = check_training(tool, model, x, directory)
+    return f"outputs differ by {outputs:.1e}; {STEPS} losses from {first:.4f} to {last:.4f} by {error:.1e}, PyTorch's f32 by {own:.1e}"
 
 
 def main():
