@@ -20,4 +20,7 @@ failed=0
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_saved_models.py" "$build/bin/saved_model_tool" || failed=1
 "$python" "$here/check_serving.py" "$build/bin/tenon" || failed=1
 "$python" "$here/check_onnx.py" "$build/bin/tenon" || failed=1
+if "$python" -c 'import torch' 2>/dev/null; then
+  "$python" "$here/check_pytorch.py" "$build/bin/tenon" || failed=1
+fi
 exit $failed
