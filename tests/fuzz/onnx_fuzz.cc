@@ -43,25 +43,26 @@ void build_in(Graph& graph, const onnx::Plan& plan) {
   }
 }
 
-void expect_one_line(const Status& status) {
-  if (status.message().size() > 1 << 16 || status.message().find('\n') != std::string::npos) std::abort();
+void expect_bounded(const Status& status) {
+  if (status.message().size() > 1 << 16) std::abort();
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Result<onnx::OnnxFile> file = onnx::parse_file(std::string(reinterpret_cast<const char*>(data), size), "f");
-  if (!file.ok()) return expect_one_line(file.status()), 0;
+  if (!file.ok()) return expect_bounded(file.status()), 0;
   if (!takes(*file)) return 0;
-  const Result<std::shared_ptr<onnx::Plan>> plan = onnx::make_plan(std::move(*file), {.replace_head = size % 2 == 0 ? 0 : 3});
-  if (!plan.ok()) return expect_one_line(plan.status()), 0;
+  const Result<std::shared_ptr<onnx::Plan>> plan =
+      onnx::make_plan(std::move(*file), {.replace_head = size % 2 == 0 ? 0 : 3});
+  if (!plan.ok()) return expect_bounded(plan.status()), 0;
   Graph graph;
   graph.mode = size % 3 == 0 ? Mode::kTrain : Mode::kPredict;
   try {
     const Building building(graph);
     build_in(graph, **plan);
   } catch (const Error& e) {
-    return expect_one_line(e.status()), 0;
+    return expect_bounded(e.status()), 0;
   }
   if (!verify(graph).ok()) std::abort();
   return 0;

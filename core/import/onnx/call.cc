@@ -1,6 +1,7 @@
 #include "import/onnx/call.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/each_number.h"
@@ -105,6 +106,26 @@ double Call::known_real(size_t i) const {
   return array.item();
 }
 
+int64_t Call::known_integer(size_t i) const {
+  const double value = known_real(i);
+  if (!(std::fabs(value) < 0x1p53)) fail("operand ", i, " is ", value, ", expected a number below 2^53");
+  return static_cast<int64_t>(value);
+}
+
+int64_t Call::between(std::string_view name, int64_t missing, int64_t low, int64_t high) const {
+  const int64_t value = integer(name, missing);
+  if (value < low || value > high) fail(name, " is ", value, ", expected ", low, " to ", high);
+  return value;
+}
+
+Ints Call::list(std::string_view name, size_t n, int64_t missing, int64_t low, int64_t high) const {
+  Ints out = ints(name, Ints(n, missing));
+  if (out.size() != n) fail(name, " has ", out.size(), " numbers, expected ", n);
+  for (const int64_t value : out)
+    if (value < low || value > high) fail(name, " has ", value, ", expected ", low, " to ", high);
+  return out;
+}
+
 std::optional<Ints> Call::axes(size_t i, std::string_view name) const {
   if (has(i)) return known_ints(i);
   if (has_attr(name)) return ints(name);
@@ -158,6 +179,13 @@ Tensor cut(Tensor x, Element element) {
     default:
       return x;
   }
+}
+
+int64_t product(int64_t a, int64_t b) {
+  int64_t out = 0;
+  if (__builtin_mul_overflow(a, b, &out) || out >= int64_t{1} << 60)
+    fail(a, " times ", b, " elements, which no memory holds");
+  return out;
 }
 
 void expect_table(double numbers) {

@@ -47,6 +47,10 @@ class Call {
   Array known(size_t i) const;
   Ints known_ints(size_t i) const;
   double known_real(size_t i) const;
+  int64_t known_integer(size_t i) const;
+  // An attribute that is no size where it is outside: of one number, and of a list of `n`.
+  int64_t between(std::string_view name, int64_t missing, int64_t low, int64_t high) const;
+  Ints list(std::string_view name, size_t n, int64_t missing, int64_t low, int64_t high) const;
   // Axes that are an attribute in old opsets and operand `i` in new ones; nothing where they are neither.
   std::optional<Ints> axes(size_t i, std::string_view name = "axes") const;
 
@@ -89,6 +93,9 @@ Tensor cut(Tensor x, Element element);
 // The stored form at another element.
 Tensor converted(Tensor x, Element from, Element to);
 
+constexpr int64_t kMostSize = int64_t{1} << 30;  // of a window, of pads
+// Throws where it is more than any size.
+int64_t product(int64_t a, int64_t b);
 // Throws where a table of so many numbers, which the file asks for, is more than any model's.
 void expect_table(double numbers);
 

@@ -3,32 +3,19 @@
 #include <algorithm>
 
 namespace tenon::onnx {
-namespace {
-
-constexpr int64_t kMost = int64_t{1} << 30;
-
-Ints checked(Call& c, const char* name, size_t n, int64_t missing, int64_t low) {
-  Ints out = c.ints(name, Ints(n, missing));
-  if (out.size() != n) fail(name, " [", join(out, ","), "] of ", n, " axes");
-  for (const int64_t v : out)
-    if (v < low || v > kMost) fail(name, " [", join(out, ","), "], expected ", low, " to ", kMost);
-  return out;
-}
-
-}  // namespace
-
 Window window_of(Call& c, const Ints& spatial, const Ints& size) {
   const size_t n = spatial.size();
   if (size.size() != n || n == 0) fail("a window [", join(size, ","), "] of ", n, " axes");
   Window out;
   out.size = size;
-  out.strides = checked(c, "strides", n, 1, 1);
-  out.dilation = checked(c, "dilations", n, 1, 1);
-  const Ints pads = checked(c, "pads", 2 * n, 0, 0);
+  out.strides = c.list("strides", n, 1, 1, kMostSize);
+  out.dilation = c.list("dilations", n, 1, 1, kMostSize);
+  const Ints pads = c.list("pads", 2 * n, 0, 0, kMostSize);
   const std::string mode = c.text("auto_pad", "NOTSET");
   const bool up = c.flag("ceil_mode");
   for (size_t a = 0; a < n; ++a) {
-    if (size[a] < 1 || size[a] > kMost) fail("a window [", join(size, ","), "]");
+    if (size[a] < 1 || size[a] > kMostSize) fail("a window [", join(size, ","), "]");
+    if (spatial[a] < 1 || spatial[a] > int64_t{1} << 40) fail("an axis of ", spatial[a], " elements");
     const int64_t reach = (size[a] - 1) * out.dilation[a] + 1, stride = out.strides[a];
     int64_t low = pads[a], high = pads[a + n];
     if (mode == "VALID") low = high = 0;

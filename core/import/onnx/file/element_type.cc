@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -131,8 +132,9 @@ Element element_of(DType dtype) {
 }
 
 int64_t TensorData::elements() const {
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return 0;
   int64_t n = 1;
-  for (const int64_t dim : dims) n *= dim;
+  for (const int64_t dim : dims) n *= dim;  // held against memory when it was read
   return n;
 }
 

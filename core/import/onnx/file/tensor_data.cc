@@ -108,7 +108,7 @@ std::string from_lists(const TensorProto& from, Element element) {
 }
 
 Result<int64_t> bytes_of(const TensorData& tensor) {
-  int64_t bits = element_bits(tensor.element);
+  int64_t bits = std::max<int64_t>(1, element_bits(tensor.element));
   bool empty = false;
   for (const int64_t dim : tensor.dims) {
     if (dim < 0) return invalid("has a dimension of ", dim);

@@ -156,6 +156,7 @@ void rotary_embedding(Call& c) {
       flat ? reshape(given, {given.dim(0), given.dim(1), heads, given.dim(2) / heads}) : transpose(given, {0, 2, 1, 3});
   int64_t turned = c.integer("rotary_embedding_dim", 0);
   if (turned == 0) turned = x.dim(3);
+  if (turned < 2 || turned > x.dim(3)) fail("rotary_embedding_dim is ", turned, " of ", x.dim(3));
   const int64_t half = turned / 2;
   const auto angles = [&](size_t i) {
     Tensor cache = c.in(i);

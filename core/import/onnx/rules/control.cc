@@ -29,7 +29,7 @@ Value stacked(const std::vector<Value>& turns) {
 
 void loop_rule(Call& c) {
   const GraphData& body = c.graph_attr("body");
-  const int64_t most = c.has(0) ? static_cast<int64_t>(c.known_real(0)) : kMostTurns;
+  const int64_t most = c.has(0) ? c.known_integer(0) : kMostTurns;
   bool goes_on = !c.has(1) || truth(c, c.in(1));
   std::vector<Value> carried;
   for (size_t i = 2; i < c.inputs(); ++i) carried.push_back(c.value(i));

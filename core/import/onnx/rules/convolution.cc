@@ -28,7 +28,7 @@ ConvOptions options_of(Call& c, const Window& window) {
   out.low = window.low;
   out.high = window.high;
   out.dilation = window.dilation;
-  out.groups = c.integer("group", 1);
+  out.groups = c.between("group", 1, 1, kMostSize);
   out.precision = c.walk.precision();
   return out;
 }
@@ -92,11 +92,10 @@ struct Turned {
 };
 Turned turned_of(Call& c, const Ints& in, const Window& window) {
   const size_t n = in.size();
-  const Ints more = c.ints("output_padding", Ints(n, 0)), pads = c.ints("pads", Ints(2 * n, 0)),
-             wanted = c.ints("output_shape");
+  const Ints more = c.list("output_padding", n, 0, 0, kMostSize),
+             pads = c.list("pads", 2 * n, 0, -kMostSize, kMostSize), wanted = c.ints("output_shape");
   const std::string mode = c.text("auto_pad", "NOTSET");
-  if (more.size() != n || pads.size() != 2 * n)
-    fail("output_padding [", join(more, ","), "], pads [", join(pads, ","), "] of ", n, " axes");
+  if (!wanted.empty() && wanted.size() < n) fail("output_shape [", join(wanted, ","), "] of ", n, " axes");
   Turned out;
   for (size_t a = 0; a < n; ++a) {
     const int64_t whole = (in[a] - 1) * window.strides[a] + (window.size[a] - 1) * window.dilation[a] + 1 + more[a];
@@ -104,13 +103,15 @@ Turned turned_of(Call& c, const Ints& in, const Window& window) {
     const bool same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
     if (mode == "VALID") low = high = 0, size = whole;
     if (!wanted.empty() || same) {
+      for (const int64_t v : wanted)
+        if (v < 1 || v > int64_t{1} << 40) fail("output_shape [", join(wanted, ","), "]");
       size = wanted.empty() ? in[a] * window.strides[a] : wanted[wanted.size() == n ? a : a + wanted.size() - n];
       const int64_t total = whole - size;
       low = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
       if (mode == "NOTSET") low = total / 2;
       high = total - low;
     }
-    if (size < 1) fail("a result of ", size, " elements along axis ", a + 2);
+    if (size < 1 || size > int64_t{1} << 60) fail("a result of ", size, " elements along axis ", a + 2);
     out.size.push_back(size);
     out.low.push_back(low);
     out.high.push_back(high);
@@ -125,9 +126,10 @@ void conv_transpose(Call& c) {
   Window window;
   window.size = spatial_of(w.shape(), 2);
   const size_t n = window.size.size();
-  window.strides = c.ints("strides", Ints(n, 1));
-  window.dilation = c.ints("dilations", Ints(n, 1));
-  if (window.strides.size() != n || window.dilation.size() != n) fail("strides and dilations of ", n, " axes");
+  window.strides = c.list("strides", n, 1, 1, kMostSize);
+  window.dilation = c.list("dilations", n, 1, 1, kMostSize);
+  for (size_t a = 0; a < n; ++a)
+    if (in[a] > kMostSize || window.size[a] > kMostSize) fail("an axis of ", in[a], " elements");
   const Turned turned = turned_of(c, in, window);
   // Whole first, then cut: pads of a transposed convolution may be wider than its window.
   Ints whole, low(n, 0);
@@ -136,7 +138,7 @@ void conv_transpose(Call& c) {
   ConvOptions options;
   options.strides = window.strides;
   options.dilation = window.dilation;
-  options.groups = c.integer("group", 1);
+  options.groups = c.between("group", 1, 1, kMostSize);
   options.precision = c.walk.precision();
   bool simple = true;
   Ints high(n, 0);
@@ -183,7 +185,10 @@ void col2im(Call& c) {
   // Where each place of each window lies in the padded image.
   int64_t whole = 1;
   Ints padded;
-  for (size_t a = 0; a < n; ++a) padded.push_back(image[a] + window.low[a] + window.high[a]), whole *= padded.back();
+  for (size_t a = 0; a < n; ++a) {
+    padded.push_back(image[a] + window.low[a] + window.high[a]);
+    whole = product(whole, padded.back());
+  }
   Ints at(static_cast<size_t>(places * windows), 0);
   for (int64_t p = 0; p < places; ++p)
     for (int64_t l = 0; l < windows; ++l) {

@@ -69,7 +69,7 @@ Places places_of(Call& c, Tensor index, const Shape& x, int64_t batch) {
 
 void gather_nd(Call& c) {
   const Tensor x = c.in(0), index = c.in(1);
-  const int64_t batch = c.integer("batch_dims", 0);
+  const int64_t batch = c.between("batch_dims", 0, 0, std::min(x.rank(), index.rank() - 1));
   const Places places = places_of(c, index, x.shape(), batch);
   std::vector<int64_t> dims(index.shape().begin(), index.shape().end() - 1);
   for (int a = static_cast<int>(batch + index.dim(-1)); a < x.rank(); ++a) dims.push_back(x.dim(a));
@@ -117,7 +117,8 @@ void scatter_nd(Call& c) {
 
 void one_hot_rule(Call& c) {
   const Tensor index = c.in(0), values = c.in(2);
-  const int64_t depth = static_cast<int64_t>(c.known_real(1));
+  const int64_t depth = c.known_integer(1);
+  if (depth < 1 || depth > int64_t{1} << 40) fail("a depth of ", depth);
   const int64_t axis = c.axis(c.integer("axis", -1), index.rank() + 1);
   const Tensor whole = is_float(index.dtype()) ? cast(index, DType::kI64) : index;
   const Tensor on = axis_from_end(one_hot(from_begin(whole, depth), depth, DType::kI32), axis);

@@ -68,7 +68,8 @@ void split_rule(Call& c) {
   const Laid x = laid(c, 0);
   const int64_t axis = x.axis(c.axis(c.integer("axis", 0), x.x.rank()));
   const int64_t size = x.x.dim(static_cast<int>(axis)),
-                parts = c.integer("num_outputs", static_cast<int64_t>(c.node.outputs.size()));
+                parts = c.between("num_outputs", static_cast<int64_t>(c.node.outputs.size()), 1,
+                                  static_cast<int64_t>(c.node.outputs.size()));
   std::optional<Ints> sizes = c.axes(1, "split");
   if (!sizes) {
     if (parts < 1) fail(parts, " parts");
@@ -190,7 +191,8 @@ void pad_rule(Call& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto a = static_cast<size_t>(x.axis(c.axis(axes[i], rank)));
     low[a] = pads[i], high[a] = pads[i + axes.size()];
-    if (std::max(std::abs(low[a]), std::abs(high[a])) > (int64_t{1} << 40)) fail("a pad of ", low[a], " and ", high[a]);
+    for (const int64_t pads_of : {low[a], high[a]})
+      if (pads_of < -(int64_t{1} << 40) || pads_of > int64_t{1} << 40) fail("a pad of ", pads_of);
   }
   const std::string mode = c.text("mode", "constant");
   const Tensor y =
@@ -200,7 +202,7 @@ void pad_rule(Call& c) {
 
 void depth_to_space(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t b = c.integer("blocksize", 1), n = x.dim(0), d = x.dim(1), h = x.dim(2), w = x.dim(3);
+  const int64_t b = c.between("blocksize", 1, 1, 1 << 20), n = x.dim(0), d = x.dim(1), h = x.dim(2), w = x.dim(3);
   if (b < 1 || d % (b * b) != 0) fail("blocks of ", b, " of ", x.type().str());
   const bool columns_first = c.text("mode", "DCR") == "CRD";
   const Tensor y = columns_first ? transpose(reshape(x, {n, d / (b * b), b, b, h, w}), {0, 1, 4, 2, 5, 3})
@@ -210,7 +212,7 @@ void depth_to_space(Call& c) {
 
 void space_to_depth(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t b = c.integer("blocksize", 1), n = x.dim(0), d = x.dim(1), h = x.dim(2), w = x.dim(3);
+  const int64_t b = c.between("blocksize", 1, 1, 1 << 20), n = x.dim(0), d = x.dim(1), h = x.dim(2), w = x.dim(3);
   if (b < 1 || h % b != 0 || w % b != 0) fail("blocks of ", b, " of ", x.type().str());
   const Tensor y = c.text("mode", "DCR") == "CRD"
                        ? transpose(reshape(x, {n, d, h / b, b, w / b, b}), {0, 1, 3, 5, 2, 4})
@@ -226,6 +228,7 @@ void center_crop_pad(Call& c) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto a = static_cast<size_t>(c.axis(axes[i], x.rank()));
     const int64_t size = x.dim(static_cast<int>(a)), wanted = sizes[i];
+    if (wanted < 1 || wanted > int64_t{1} << 40) fail("a size of ", wanted);
     if (wanted < size) {
       const int64_t from = (size - wanted) / 2;
       x = part(x, static_cast<int64_t>(a), from, from + wanted);

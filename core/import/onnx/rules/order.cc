@@ -12,7 +12,7 @@ namespace {
 void top_k_rule(Call& c) {
   const Tensor x = c.in(0);
   const int64_t axis = c.axis(c.integer("axis", -1), x.rank()), size = x.dim(static_cast<int>(axis));
-  const int64_t k = c.opset < 10 ? c.integer("k", 1) : static_cast<int64_t>(c.known_real(1));
+  const int64_t k = c.opset < 10 ? c.integer("k", 1) : c.known_integer(1);
   if (k < 0 || k > size) fail("the first ", k, " of ", size);
   const bool half = x.dtype() == DType::kBF16 || x.dtype() == DType::kF16;
   const Sorted found = sort(axis_to_end(half ? cast(x, DType::kF32) : x, axis), k, c.flag("largest", true));

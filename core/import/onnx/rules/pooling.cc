@@ -219,13 +219,16 @@ void max_unpool(Call& c) {
   const Window window = [&] {
     Window w;
     w.size = c.ints("kernel_shape");
-    w.strides = c.ints("strides", Ints(w.size.size(), 1));
+    w.strides = c.list("strides", w.size.size(), 1, 1, kMostSize);
     return w;
   }();
-  const Ints pads = c.ints("pads", Ints(2 * window.size.size(), 0));
+  const Ints pads = c.list("pads", 2 * window.size.size(), 0, 0, kMostSize);
   const size_t n = window.size.size();
   if (static_cast<int>(n) + 2 != x.rank() || window.strides.size() != n || pads.size() != 2 * n)
     fail("a window of ", n, " axes of ", x.type().str());
+  for (size_t a = 0; a < n; ++a)
+    if (x.dim(static_cast<int>(a) + 2) > kMostSize || window.size[a] < 1 || window.size[a] > kMostSize)
+      fail("a window [", join(window.size, ","), "]");
   // Places are those of the image that was pooled; with output_shape it is put into another.
   Ints dims = {x.dim(0), x.dim(1)};
   for (size_t a = 0; a < n; ++a)

@@ -21,7 +21,7 @@ Tensor spread(Call& c, Tensor numbers, const Shape& shape, int64_t axis, int64_t
     if (a != at + 1) kept.push_back(a);
   Tensor y = broadcast(numbers, Shape(dims), kept);
   std::vector<int64_t> joined = numbers.shape().vec();
-  joined[static_cast<size_t>(at)] *= block;
+  joined[static_cast<size_t>(at)] = product(joined[static_cast<size_t>(at)], block);
   y = reshape(y, Shape(joined));
   return part(y, at, 0, shape[at]);
 }
@@ -40,7 +40,7 @@ namespace {
 
 void quantize_linear(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
+  const int64_t axis = c.integer("axis", 1), block = c.between("block_size", 0, 0, kMostSize);
   Element to = c.has(2) ? c.element(2) : static_cast<Element>(c.integer("output_dtype", 0));
   if (to == Element::kNone) to = Element::kU8;
   const DType wide = x.dtype() == DType::kF64 ? DType::kF64 : DType::kF32;
@@ -53,7 +53,7 @@ void quantize_linear(Call& c) {
 
 void dequantize_linear(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t axis = c.integer("axis", 1), block = c.integer("block_size", 0);
+  const int64_t axis = c.integer("axis", 1), block = c.between("block_size", 0, 0, kMostSize);
   const auto asked = static_cast<Element>(c.integer("output_dtype", 0));
   const Element to = asked == Element::kNone ? c.element(1) : asked;
   const Tensor scale = spread(c, cast(c.in(1), DType::kF32), x.shape(), axis, block);

@@ -156,14 +156,14 @@ void soft(Call& c) {
 
 void cum_sum(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t axis = c.axis(static_cast<int64_t>(c.known_real(1)), x.rank());
+  const int64_t axis = c.axis(c.known_integer(1), x.rank());
   c.give_number(cumsum(x, axis, c.flag("exclusive"), c.flag("reverse")), c.element());
 }
 
 // In as many steps as the size has digits in base two.
 void cum_prod(Call& c) {
   const Tensor x = c.in(0);
-  const auto axis = static_cast<size_t>(c.axis(static_cast<int64_t>(c.known_real(1)), x.rank()));
+  const auto axis = static_cast<size_t>(c.axis(c.known_integer(1), x.rank()));
   const bool back = c.flag("reverse");
   const int64_t size = x.dim(static_cast<int>(axis));
   const auto shifted = [&](Tensor t, int64_t by) {

@@ -198,8 +198,10 @@ void resize_rule(Call& c) {
     const int64_t a = c.axis(which[i], shape.rank());
     Along& one = axes[static_cast<size_t>(a)];
     const double in = static_cast<double>(one.in);
+    if (!(given[i] > 0 && given[i] <= 0x1p40)) fail("a scale or size of ", given[i]);
     if (r.coordinates == "tf_crop_and_resize" && regions.size() == 2 * which.size()) {
       one.from = regions[i], one.to = regions[i + which.size()];
+      if (!(std::fabs(one.from) <= 1e6 && std::fabs(one.to) <= 1e6)) fail("a region from ", one.from, " to ", one.to);
       one.crops = one.from != 0 || one.to != 1;
     }
     one.scale = sizes.empty() ? scales[i] : sizes[i] / in;
@@ -210,7 +212,8 @@ void resize_rule(Call& c) {
   for (const int64_t a : which) places.push_back(c.axis(a, shape.rank()));
   if (!sizes.empty()) keep_form(c.text("keep_aspect_ratio_policy", "stretch"), axes, places);
   for (const Along& a : axes)
-    if (a.out < 1 || a.in < 1 || !(a.scale > 0)) fail("an axis of ", a.in, " elements made ", a.out);
+    if (a.out < 1 || a.in < 1 || !(a.scale > 0) || a.out > int64_t{1} << 40)
+      fail("an axis of ", a.in, " elements made ", a.out);
   resized(c, r, axes);
 }
 
@@ -221,12 +224,14 @@ void upsample_rule(Call& c) {
   const std::string mode = c.text("mode", "nearest");
   const Resizing r{mode == "bilinear" ? "linear" : mode, "asymmetric", "floor"};
   std::vector<Along> axes;
+  for (const double scale : scales)
+    if (!(scale > 0 && scale <= 0x1p40)) fail("a scale of ", scale);
   for (int a = 0; a < shape.rank(); ++a)
     axes.push_back({shape[a],
                     static_cast<int64_t>(std::floor(static_cast<double>(shape[a]) * scales[static_cast<size_t>(a)])),
                     scales[static_cast<size_t>(a)]});
   for (const Along& a : axes)
-    if (a.out < 1 || a.in < 1) fail("an axis of ", a.in, " elements made ", a.out);
+    if (a.out < 1 || a.in < 1 || a.out > int64_t{1} << 40) fail("an axis of ", a.in, " elements made ", a.out);
   resized(c, r, axes);
 }
 

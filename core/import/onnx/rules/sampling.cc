@@ -126,8 +126,8 @@ void affine_grid(Call& c) {
   const Tensor theta = c.in(0);
   const Ints size = c.known_ints(1);
   const bool corners = c.flag("align_corners");
+  if (size.size() < 3 || size.size() > 5) fail("a grid of size [", join(size, ","), "]");
   const auto n = static_cast<int>(size.size()) - 2;
-  if (n < 1 || n > 3) fail("a grid of ", n, " axes");
   if (theta.rank() != 3 || theta.dim(1) != n || theta.dim(2) != n + 1)
     fail("theta ", theta.type().str(), " of ", n, " axes");
   Ints dims(size.begin() + 2, size.end());
@@ -212,10 +212,11 @@ void deform_conv(Call& c) {
   const Tensor x = image.last(), offset = c.in(2), kernel = w.file();
   if (x.rank() != 4) c.refuse("images of ", x.rank() - 2, " axes, expected 2");
   const Window window = window_of(c, {x.dim(1), x.dim(2)}, {kernel.dim(2), kernel.dim(3)});
-  const int64_t n = x.dim(0), groups = c.integer("group", 1), shared = c.integer("offset_group", 1), oh = window.out[0],
-                ow = window.out[1];
+  const int64_t n = x.dim(0), groups = c.between("group", 1, 1, kMostSize),
+                shared = c.between("offset_group", 1, 1, kMostSize), oh = window.out[0], ow = window.out[1];
   const int64_t places = window.size[0] * window.size[1], channels = x.dim(3), outputs = kernel.dim(0), count = oh * ow;
-  if (groups < 1 || shared < 1 || channels % shared != 0 || offset.elements() != n * shared * places * 2 * count)
+  if (groups < 1 || shared < 1 || channels % shared != 0 ||
+      offset.elements() != product(product(n, shared), product(2 * places, count)))
     fail("offsets ", offset.type().str());
   const Tensor by = reshape(offset, {n, shared, places, 2, count});
   const Tensor mask = c.has(4) ? reshape(c.in(4), {n, shared, places, count}) : Tensor();

@@ -112,7 +112,8 @@ void tile_rule(Call& c) {
     if (n == 1) continue;
     std::vector<int64_t> dims = x.shape().vec(), joined = dims;
     dims.insert(dims.begin() + a, n);
-    joined[static_cast<size_t>(a)] *= n;
+    if (n < 1) c.refuse(n, " repeats");
+    joined[static_cast<size_t>(a)] = product(joined[static_cast<size_t>(a)], n);
     Ints kept;
     for (int i = 0; i <= x.rank(); ++i)
       if (i != a) kept.push_back(i);

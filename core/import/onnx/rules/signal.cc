@@ -77,12 +77,12 @@ Tensor plane(Tensor x, int64_t which) {
 
 void dft(Call& c) {
   const Tensor x = c.in(0);
-  const int64_t given = c.opset >= 20 ? c.has(2) ? static_cast<int64_t>(c.known_real(2)) : -2 : c.integer("axis", 1);
+  const int64_t given = c.opset >= 20 ? c.has(2) ? c.known_integer(2) : -2 : c.integer("axis", 1);
   const int64_t axis = c.axis(given, x.rank());
   const bool inverse = c.flag("inverse"), onesided = c.flag("onesided");
   Complex z{axis_to_end(plane(x, 0), axis), x.dim(-1) == 2 ? axis_to_end(plane(x, 1), axis) : Tensor()};
   const int64_t size = z.real.dim(-1);
-  const int64_t length = c.has(1) ? static_cast<int64_t>(c.known_real(1)) : inverse && onesided ? 2 * (size - 1) : size;
+  const int64_t length = c.has(1) ? c.known_integer(1) : inverse && onesided ? 2 * (size - 1) : size;
   if (inverse && onesided) {
     // The other half is the conjugate of this one, backwards.
     const auto whole = [&](Tensor t, double sign) {
@@ -103,8 +103,8 @@ void dft(Call& c) {
 // Frames of a signal [B,L,1] or [B,L,2], each times a window.
 void stft(Call& c) {
   const Tensor x = c.in(0);
-  const auto step = static_cast<int64_t>(c.known_real(1));
-  const int64_t length = c.has(3) ? static_cast<int64_t>(c.known_real(3)) : c.has(2) ? c.in(2).dim(0) : 0;
+  const auto step = c.known_integer(1);
+  const int64_t length = c.has(3) ? c.known_integer(3) : c.has(2) ? c.in(2).dim(0) : 0;
   if (x.rank() != 3 || step < 1 || length < 1 || length > x.dim(1))
     fail("frames of ", length, ", each ", step, " on, of ", x.type().str());
   const int64_t frames = (x.dim(1) - length) / step + 1;
@@ -123,7 +123,7 @@ void stft(Call& c) {
 }
 
 void window(Call& c, const std::vector<double>& waves_of) {
-  const auto size = static_cast<int64_t>(c.known_real(0));
+  const auto size = c.known_integer(0);
   const auto to = static_cast<Element>(c.integer("output_datatype", 1));
   if (size < 1 || size > 1 << 24) fail("a window of ", size);
   const auto n = static_cast<double>(c.flag("periodic", true) ? size : size - 1);
@@ -142,8 +142,7 @@ void hamming(Call& c) { window(c, {25.0 / 46, -21.0 / 46}); }
 void blackman(Call& c) { window(c, {0.42, -0.5, 0.08}); }
 
 void mel_weights(Call& c) {
-  const auto bins = static_cast<int64_t>(c.known_real(0)), length = static_cast<int64_t>(c.known_real(1)),
-             rate = static_cast<int64_t>(c.known_real(2));
+  const auto bins = c.known_integer(0), length = c.known_integer(1), rate = c.known_integer(2);
   const double low = c.known_real(3), high = c.known_real(4);
   const auto to = static_cast<Element>(c.integer("output_datatype", 1));
   if (bins < 1 || bins > 1 << 16 || length < 1 || length > 1 << 20) fail(bins, " bins of ", length);
