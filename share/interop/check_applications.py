@@ -56,13 +56,14 @@ def write_safetensors(path, tensors):
 
 
 def random_weight(draw, name, shape):
-    """One that keeps numbers of the size that they have."""
+    """One that lets numbers stay as large as they are: with twice the variance EfficientNetV2's grow until rounding alone moves its
+    answers, those of Keras too."""
     last = name.rsplit("/", 1)[-1]
     if last in ("gamma", "moving_variance", "variance"):
         return draw.uniform(0.5, 1.5, shape)
     if "kernel" in last and len(shape) > 1:
         fan = np.prod(shape[:-2]) if "depthwise" in name or "dwconv" in name or "conv_dw" in name else np.prod(shape[:-1])
-        return draw.normal(0, 1, shape) * np.sqrt(2 / max(fan, 1))
+        return draw.normal(0, 1, shape) * np.sqrt(1 / max(fan, 1))
     return draw.normal(0, 0.1, shape)
 
 
