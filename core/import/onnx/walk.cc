@@ -87,13 +87,13 @@ int64_t axis_in_last(int64_t axis, int rank) { return rank < 3 || axis == 0 ? ax
 Value Value::of_last(Element element, Tensor last) {
   if (last.rank() < 3) return Value(element, last);
   Value out;
-  out.state_ = std::make_shared<State>(State{element, {}, last, {}});
+  out.state_ = std::make_shared<State>(State{element, {}, last, {}, false});
   return out;
 }
 
 Value Value::empty(Element element, const Shape& shape) {
   Value out;
-  out.state_ = std::make_shared<State>(State{element, {}, {}, shape});
+  out.state_ = std::make_shared<State>(State{element, {}, {}, shape, true});
   return out;
 }
 
@@ -201,8 +201,10 @@ Value Walk::weight(const Weight& weight) {
 Value Walk::constant_of(const TensorData& data) {
   const Array array = to_array(data).take();
   if (array.elements() == 0) return Value::empty(data.element, array.shape());
-  return Value(data.element, constant(graph_, array.type(),
-                                      {reinterpret_cast<const char*>(array.bytes().data()), array.bytes().size()}));
+  Value out(data.element, constant(graph_, array.type(),
+                                   {reinterpret_cast<const char*>(array.bytes().data()), array.bytes().size()}));
+  out.set_number();
+  return out;
 }
 
 const Array* Walk::of_input(ValueId value) {
@@ -295,9 +297,30 @@ void Walk::run_node(const NodeData& node) {
     while (label.starts_with("/")) label.erase(0, 1);
     const NameScope scope(graph_, label);
     rule->build(call);
+    fold(node);
   } catch (const Error& e) {
     if (e.status().message().starts_with("ONNX node ")) throw;
     throw Error(Status(e.status().code(), cat("ONNX node ", node.str(), ": ", e.status().message())));
+  }
+}
+
+// What is made of numbers alone is a constant: of a shape, the part that does not count the rows is the same for all.
+void Walk::fold(const NodeData& node) {
+  constexpr int64_t kMost = 64;  // elements: shapes, scales, not tables
+  for (const std::string& input : node.inputs)
+    if (!input.empty() && node.op != "Shape" && node.op != "Size" && !find(input).is_number()) return;
+  for (const AttrData& attr : node.attrs)
+    if (attr.graph) return;
+  for (const std::string& output : node.outputs) {
+    const auto found = output.empty() ? scopes_.back().end() : scopes_.back().find(output);
+    if (found == scopes_.back().end() || found->second.is_empty() || found->second.shape().elements() > kMost) continue;
+    Value& value = found->second;
+    const Array* known = find_known(value.file());
+    if (!known) continue;
+    value = Value(
+        value.element(),
+        constant(graph_, known->type(), {reinterpret_cast<const char*>(known->bytes().data()), known->bytes().size()}));
+    value.set_number();
   }
 }
 

@@ -46,7 +46,7 @@ struct Plan : std::enable_shared_from_this<Plan> {
 class Value {
  public:
   Value() = default;
-  Value(Element element, Tensor file) : state_(std::make_shared<State>(State{element, file, {}, {}})) {}
+  Value(Element element, Tensor file) : state_(std::make_shared<State>(State{element, file, {}, {}, false})) {}
   static Value of_last(Element element, Tensor last);
   // Of no elements, which no graph has.
   static Value empty(Element element, const Shape& shape);
@@ -59,6 +59,9 @@ class Value {
   Tensor file() const;                                           // in the file's order of axes
   Tensor last() const;                                           // with the channels last
   bool is_last() const { return !state_->file && !is_empty(); }  // only that there is so far
+  // Whether it is a number of the file or of shapes, and what arithmetic makes of such.
+  bool is_number() const { return state_->number; }
+  void set_number() { state_->number = true; }
   // A kernel that lies in the store as convolutions take it.
   Tensor kernel;
 
@@ -67,6 +70,7 @@ class Value {
     Element element;
     Tensor file, last;
     std::optional<Shape> none = {};
+    bool number = false;
   };
   const Shape& shape_of_any() const {
     return is_empty() ? *state_->none : state_->file ? state_->file.shape() : state_->last.shape();
@@ -109,6 +113,7 @@ class Walk {
   Value constant_of(const TensorData& data);
   void nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const std::string* stop);
   void run_node(const NodeData& node);
+  void fold(const NodeData& node);
   void run_function(const NodeData& node, const FunctionData& function);
   void replace_head(Tensor x);
   void set(const std::string& name, Value value) { scopes_.back()[name] = std::move(value); }
