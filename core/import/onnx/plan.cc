@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 #include <set>
 
+#include "base/names/name_expression.h"
 #include "import/onnx/file/order.h"
 #include "import/onnx/rules.h"
 
@@ -13,8 +13,12 @@ namespace {
 
 constexpr size_t kMostListed = 200;  // nodes in a message
 
-// Nodes that the outputs depend on.
-std::vector<bool> needed_nodes(const GraphData& graph) {
+bool gives(const NodeData& node, const std::string& name) {
+  return std::find(node.outputs.begin(), node.outputs.end(), name) != node.outputs.end();
+}
+
+// Nodes that the outputs depend on; of a head that is replaced, on what it takes.
+std::vector<bool> needed_nodes(const GraphData& graph, const Head* replaced) {
   std::unordered_map<std::string, size_t> origin;
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (const std::string& name : graph.nodes[i].outputs)
@@ -26,7 +30,9 @@ std::vector<bool> needed_nodes(const GraphData& graph) {
   };
   for (const ValueData& output : graph.outputs) mark(output.name);
   for (size_t i = graph.nodes.size(); i-- > 0;)
-    if (needed[i])
+    if (needed[i] && replaced && gives(graph.nodes[i], replaced->output))
+      mark(replaced->input);
+    else if (needed[i])
       for (const std::string& name : used_by(graph.nodes[i])) mark(name);
   return needed;
 }
@@ -106,7 +112,7 @@ void note_uses(const NodeData& node, std::unordered_map<std::string, Uses>& uses
         if (const auto found = uses.find(name); found != uses.end()) found->second.other = true;
 }
 
-Weight weight_of(const TensorData& data, const Uses& uses, const std::regex* freeze) {
+Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression* freeze) {
   Weight out;
   out.data = &data;
   const DType dtype = stored_as(data.element);
@@ -121,23 +127,22 @@ Weight weight_of(const TensorData& data, const Uses& uses, const std::regex* fre
     dims.push_back(data.dims[0]);
   }
   out.type = {dtype, Shape(dims)};
-  out.trainable = out.variable && !uses.moment && !(freeze && std::regex_search(data.name, *freeze));
+  out.trainable = out.variable && !uses.moment && !(freeze && freeze->is_in(data.name));
   return out;
 }
 
 Status plan_weights(Plan& plan) {
-  std::optional<std::regex> freeze;
+  std::optional<NameExpression> freeze;
   if (!plan.options.freeze.empty()) {
-    try {
-      freeze.emplace(plan.options.freeze);
-    } catch (const std::regex_error&) {
-      return invalid("freeze is '", abbreviated(plan.options.freeze), "', which is no regular expression");
-    }
+    Result<NameExpression> made = NameExpression::make(plan.options.freeze);
+    if (!made.ok()) return invalid("freeze: ", made.status().message());
+    freeze = made.take();
   }
   std::unordered_map<std::string, Uses> uses;
   for (const TensorData& data : plan.file.graph.initializers) uses[data.name];
   for (size_t i = 0; i < plan.file.graph.nodes.size(); ++i)
-    if (plan.needed[i]) note_uses(plan.file.graph.nodes[i], uses);
+    if (plan.needed[i] && !(plan.options.replace_head > 0 && gives(plan.file.graph.nodes[i], plan.head->output)))
+      note_uses(plan.file.graph.nodes[i], uses);
   for (const ValueData& output : plan.file.graph.outputs)
     if (const auto found = uses.find(output.name); found != uses.end())
       found->second.other = found->second.weight = true;
@@ -200,19 +205,19 @@ Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   plan->file = std::move(file);
   plan->options = std::move(options);
   const std::string where = cat("ONNX file '", plan->file.path, "': ");
-  plan->needed = needed_nodes(plan->file.graph);
-  for (const ValueData& output : plan->file.graph.outputs)
-    if (output.name.empty()) return invalid(where, "an output has no name");
-  Unknown unknown(plan->file);
-  unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
-  TENON_TRY(unknown.status());
-  TENON_TRY(plan_weights(*plan));
   plan->head = find_head(plan->file);
   if (plan->options.replace_head > 0 && !plan->head)
     return invalid(where, "replace_head: no dense layer stands before the output '",
                    plan->file.graph.outputs.empty() ? "" : abbreviated(plan->file.graph.outputs[0].name), "'");
   if (plan->options.replace_head > INT32_MAX || plan->options.replace_head < 0)
     return invalid(where, "replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
+  plan->needed = needed_nodes(plan->file.graph, plan->options.replace_head > 0 ? &*plan->head : nullptr);
+  for (const ValueData& output : plan->file.graph.outputs)
+    if (output.name.empty()) return invalid(where, "an output has no name");
+  Unknown unknown(plan->file);
+  unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
+  TENON_TRY(unknown.status());
+  TENON_TRY(plan_weights(*plan));
   for (const auto& [name, value] : plan->options.values) {
     const auto& inputs = plan->file.graph.inputs;
     if (std::none_of(inputs.begin(), inputs.end(), [&name = name](const ValueData& v) { return v.name == name; }))
