@@ -58,7 +58,10 @@ void gemm(Call& c) {
   Tensor a = c.in(0), b = c.in(1);
   Tensor y;
   if (is_float(a.dtype())) {
-    y = dot(a, b, {.ta = c.flag("transA"), .tb = c.flag("transB"), .precision = c.walk.precision()});
+    const DotOptions how{.ta = c.flag("transA"), .tb = c.flag("transB"), .precision = c.walk.precision()};
+    if (alpha == 1 && beta == 1 && c.has(2) && c.in(2).rank() == 1 && c.in(2).dim(0) == b.dim(how.tb ? 0 : 1))
+      return c.give(dot_bias_act(a, b, c.in(2), {}, Activation::kNone, 0, how));  // one op, as model code has it
+    y = dot(a, b, how);
   } else {
     y = matmul(c, c.flag("transA") ? transpose(a, {1, 0}) : a, c.flag("transB") ? transpose(b, {1, 0}) : b);
   }
