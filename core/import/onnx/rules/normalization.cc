@@ -127,6 +127,7 @@ void lrn(Call& c) {
   const int64_t size = c.integer("size", 1);
   const double alpha = c.real("alpha", 1e-4), beta = c.real("beta", 0.75), bias = c.real("bias", 1);
   const Tensor t = x.last(), squares = square(t);
+  if (t.rank() < 2) fail("an input ", t.type().str(), ", expected channels");
   if (size < 1 || size > 4096) fail("a size of ", size, ", expected 1 to 4096");
   const auto end = static_cast<size_t>(t.rank() - 1);
   Ints low(static_cast<size_t>(t.rank()), 0), high = low;

@@ -189,8 +189,8 @@ void lp_pool(Call& c) {
 }
 
 Ints places_in_last(const Value& x) {
-  Ints axes = iota_list(x.rank() - 1);
   if (x.rank() < 3) fail("an input of ", x.shape().str(), ", expected 3 dimensions or more");
+  Ints axes = iota_list(x.rank() - 1);
   axes.erase(axes.begin());
   return axes;
 }

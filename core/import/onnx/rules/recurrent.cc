@@ -170,6 +170,7 @@ struct Setting {
 
 // Entry `which` of the directions' axis, without it.
 Tensor of_direction(Tensor x, int64_t which, int64_t axis) {
+  if (x.rank() <= axis) fail("an operand ", x.type().str(), " without an axis of directions");
   std::vector<int64_t> dims = x.shape().vec();
   dims.erase(dims.begin() + axis);
   return reshape(part(x, axis, which, which + 1), Shape(dims));

@@ -79,6 +79,7 @@ void dft(Call& c) {
   const Tensor x = c.in(0);
   const int64_t given = c.opset >= 20 ? c.has(2) ? c.known_integer(2) : -2 : c.integer("axis", 1);
   const int64_t axis = c.axis(given, x.rank());
+  if (axis + 1 >= x.rank()) fail("axis ", axis, " of ", x.type().str(), ", whose last one is the complex number");
   const bool inverse = c.flag("inverse"), onesided = c.flag("onesided");
   Complex z{axis_to_end(plane(x, 0), axis), x.dim(-1) == 2 ? axis_to_end(plane(x, 1), axis) : Tensor()};
   const int64_t size = z.real.dim(-1);
