@@ -295,7 +295,7 @@ class BenchPeers(unittest.TestCase):
     def test_has_a_limit_for_every_case_and_the_cases_of_tenon(self):
         self.assertEqual(set(report.LIMITS), set(models.CASES))
         listed = subprocess.run([TENON, "bench", "--help"], capture_output=True, text=True, check=True).stdout
-        listed = listed.split("Cases:\n")[1].split("\nOps")[0]
+        listed = listed.split("Cases:\n")[1].split("\nApplications")[0]
         self.assertEqual({line.split()[0] for line in listed.splitlines()}, set(models.CASES))
 
 
