@@ -85,7 +85,7 @@ void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
 std::string list_of_models(const std::vector<std::string>& /*words*/) {
   std::string out = "Models, each with flags of its own, which --help lists behind its name:\n";
   for (const models::ModelInfo& m : models::all_models()) out += format("  %-12s %s\n", m.name, m.description.c_str());
-  return out + list_of_applications();
+  return out + list_of_applications() + "Or a model of an ONNX file, by its path: FILE.onnx.\n";
 }
 
 std::string list_of_applications() {
