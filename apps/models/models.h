@@ -45,7 +45,7 @@ struct ModelInfo {
   std::vector<ModelFlag> flags;
   Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
   const char* family = "";                          // of the catalogue
-  bool is_file = false;                             // its name is the path of an ONNX file, whose values its weights begin with
+  bool is_file = false;  // its name is the path of an ONNX file, whose values its weights begin with
 };
 
 // Those that are trained on data, for `tenon train`: the project's own, and those of tenon/applications.h.

@@ -39,7 +39,8 @@ ImageInput image_input(const OnnxModel& model) {
   const OnnxValue& input = inputs[0];
   const std::vector<int64_t>& d = input.dims;
   if (input.dtype != DType::kF32 || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] < 1)))
-    throw refused("input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) + " of rank " + std::to_string(d.size()));
+    throw refused("input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) + " of rank " +
+                  std::to_string(d.size()));
   if (d.size() == 2) return of_vectors(input);
   ImageInput out{input.name};
   out.channels_first = are_channels(d[1]) || !are_channels(d[3]);
@@ -68,7 +69,8 @@ Tensor prepared(Tensor x, const std::string& how) {
   const Tensor pixels = (x + 1) * 127.5;
   if (how == "none") return pixels;
   if (x.dim(-1) != 3)
-    throw Error(Status(Code::kInvalid, "preprocess: '" + how + "' is for images of 3 channels, found " + std::to_string(x.dim(-1))));
+    throw Error(Status(Code::kInvalid,
+                       "preprocess: '" + how + "' is for images of 3 channels, found " + std::to_string(x.dim(-1))));
   using applications::Preprocess;
   return applications::preprocess_input(pixels, how == "torch" ? Preprocess::kTorch : Preprocess::kCaffe);
 }
@@ -112,7 +114,10 @@ ModelInfo info_of(const std::string& path, const OnnxModel& model, const ImageIn
       .example = [input, classes = classes_of(model)](const Params& params) -> ExampleInfo {
         const int64_t head = params.get<int64_t>("replace_head", 0);
         return {"images",
-                {{"height", input.height}, {"width", input.width}, {"channels", input.channels}, {"num_classes", head > 0 ? head : classes}}};
+                {{"height", input.height},
+                 {"width", input.width},
+                 {"channels", input.channels},
+                 {"num_classes", head > 0 ? head : classes}}};
       },
       .optimizer = "momentum",
       .learning_rate = 0.01,
@@ -123,19 +128,29 @@ ModelInfo info_of(const std::string& path, const OnnxModel& model, const ImageIn
       .augmentation = {},
       .flags = {{"freeze", std::string(), "a regular expression: weights in whose names it is found are not trained"},
                 {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20},
-                {"preprocess", std::string("tf"),
-                 "of pixels: tf from -1 to 1, torch by ImageNet's mean and deviation, caffe BGR less the mean, unit from 0 to 1, none from 0 to 255",
-                 0, 0, {"tf", "torch", "caffe", "unit", "none"}}},
+                {"preprocess",
+                 std::string("tf"),
+                 "of pixels: tf from -1 to 1, torch by ImageNet's mean and deviation, caffe BGR less the mean, unit "
+                 "from 0 to 1, none from 0 to 255",
+                 0,
+                 0,
+                 {"tf", "torch", "caffe", "unit", "none"}}},
       .is_file = true,
   };
 }
 
 // The step of training that `tenon train` does, or the file's outputs, for inputs as the file has them.
 BenchCase case_of(const std::string& path, const OnnxModel& model) {
-  BenchCase out{.name = path.c_str(), .description = "of an ONNX file", .model = {}, .params = {{"optimizer", std::string("momentum")}, {"learning_rate", 0.01}}, .features = {}, .batch_size = 32};
+  BenchCase out{.name = path.c_str(),
+                .description = "of an ONNX file",
+                .model = {},
+                .params = {{"optimizer", std::string("momentum")}, {"learning_rate", 0.01}},
+                .features = {},
+                .batch_size = 32};
   const std::vector<FeatureSpec> inputs = model.features();
   for (size_t i = 0; i < inputs.size(); ++i)
-    out.features.push_back({model.inputs()[i].name.c_str(), inputs[i].type.shape, is_integer(inputs[i].type.dtype) ? 1000 : 0});
+    out.features.push_back(
+        {model.inputs()[i].name.c_str(), inputs[i].type.shape, is_integer(inputs[i].type.dtype) ? 1000 : 0});
   out.features.push_back({"label", {}, static_cast<int32_t>(classes_of(model))});
   out.model = [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     if (mode != Mode::kPredict) {

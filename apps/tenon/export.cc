@@ -52,8 +52,7 @@ std::string signature_text(const SavedSignature& signature) {
   return signature.key + ": " + inputs + " -> " + outputs;
 }
 
-void print_result(const ModelRun& model, const std::string& path, int64_t step, const ExportOptions& how,
-                  bool json) {
+void print_result(const ModelRun& model, const std::string& path, int64_t step, const ExportOptions& how, bool json) {
   if (json) {
     print_line(Json("result").add("model", model.info().name).add("output", path).add("global_step", step).str());
     return;

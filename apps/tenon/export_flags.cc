@@ -6,10 +6,11 @@ namespace tenon::runner {
 
 void add_export_flags(Flags& flags) {
   flags.text("output", "", "directory of versions: the model becomes OUTPUT/VERSION");
-  flags.text("format", "saved_model",
-             "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops; onnx: for ONNX "
-             "Runtime, OUTPUT/VERSION/model.onnx, or OUTPUT itself where it ends with .onnx",
-             {"saved_model", "tenon", "onnx"});
+  flags.text(
+      "format", "saved_model",
+      "saved_model: for TensorFlow and Tenon; tenon: without TensorFlow's graph, which has not all ops; onnx: for ONNX "
+      "Runtime, OUTPUT/VERSION/model.onnx, or OUTPUT itself where it ends with .onnx",
+      {"saved_model", "tenon", "onnx"});
   flags.boolean("frozen", false, "weights are constants of TensorFlow's graph; for TensorFlow alone, up to 2 GB");
   flags.integer("version", 0, "number of the version, larger than those there; 0: the seconds since 1970", 0,
                 int64_t{1} << 53);
@@ -18,9 +19,7 @@ void add_export_flags(Flags& flags) {
 
 ExportOptions export_options(const Flags& flags, ExportOptions of) {
   const std::string& name = flags.text("format");
-  of.format = name == "onnx"    ? ExportFormat::kOnnx
-              : name == "tenon" ? ExportFormat::kTenon
-                                : ExportFormat::kSavedModel;
+  of.format = name == "onnx" ? ExportFormat::kOnnx : name == "tenon" ? ExportFormat::kTenon : ExportFormat::kSavedModel;
   of.version = flags.integer("version");
   of.frozen = flags.boolean("frozen");
   of.keep = static_cast<int>(flags.integer("keep"));

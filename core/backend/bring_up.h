@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "backend/load/elf_check.h"
-#include "base/process/probe.h"
 #include "backend/load/sealed_copy.h"
+#include "base/process/probe.h"
 #include "tenon/abi/plugin.h"
 
 namespace tenon {

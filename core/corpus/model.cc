@@ -89,7 +89,8 @@ Case inference_case(const Model& model) {
 
 Built classified(Tensor logits, Tensor labels) {
   Built out{{}, {softmax(logits), argmax(logits)}};
-  if (mode_of(logits) != Mode::kPredict) out.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
+  if (mode_of(logits) != Mode::kPredict)
+    out.loss = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
   return out;
 }
 

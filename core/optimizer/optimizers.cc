@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "base/number.h"
 #include "base/names/slot_names.h"
+#include "base/number.h"
 #include "optimizer/muon.h"
 #include "optimizer/schedule_free.h"
 #include "optimizer/update.h"

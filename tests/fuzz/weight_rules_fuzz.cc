@@ -14,9 +14,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)name_of_legacy("dense", text);
   const Result<WeightRules> rules = WeightRules::parse(text, "r");
   if (!rules.ok()) {
-    if (rules.status().message().size() > 4096 || rules.status().message().find('\n') != std::string::npos) std::abort();
+    if (rules.status().message().size() > 4096 || rules.status().message().find('\n') != std::string::npos)
+      std::abort();
     return 0;
   }
-  (void)rules->taken({{"layer1.0.conv1.weight", {DType::kF32, {4, 3, 2, 2}}}, {"fc.weight", {DType::kF32, {2, 3}}}, {"n", {}}});
+  (void)rules->taken(
+      {{"layer1.0.conv1.weight", {DType::kF32, {4, 3, 2, 2}}}, {"fc.weight", {DType::kF32, {2, 3}}}, {"n", {}}});
   return 0;
 }

@@ -2,8 +2,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "checkpoint/keras/keras_names.h"
 #include "checkpoint/archive/zip_file.h"
+#include "checkpoint/keras/keras_names.h"
 #include "seam/memory_files.h"
 
 using namespace tenon;

@@ -50,6 +50,8 @@ expect 0 '' "$tenon" import other.onnx --output versions --version 3 --format on
 [ -s versions/3/model.onnx ] || complain 'no version'
 
 echo '# mistakes'
+mkdir nothing
+expect 1 'nothing: has no checkpoint' "$tenon" evaluate other.onnx --model_dir nothing --data_dir data --device cpu
 expect 1 "none.onnx" "$tenon" train none.onnx --data_dir data
 expect 1 'expected one input of images' "$tenon" train "$cases/gemm_all_attributes/model.onnx" --data_dir data
 expect 2 '--replace_head' "$tenon" train other.onnx --data_dir data --replace_head -1

@@ -119,9 +119,11 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kInspect{
     .name = "inspect",
-    .arguments = "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | onnx FILE | ops [NAME..]",
+    .arguments =
+        "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | onnx FILE | ops [NAME..]",
     .summary =
-        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, an ONNX file, "
+        "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, an ONNX "
+        "file, "
         "the op set",
     .declare = declare_inspect,
     .run = run_inspect,

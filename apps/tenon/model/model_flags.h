@@ -32,10 +32,10 @@ void add_count_flag(Flags& flags, const std::vector<std::string>& words, const s
 void add_eval_flags(Flags& flags);  // of what evaluates
 void add_run_flags(Flags& flags);
 void add_trained_flags(Flags& flags);  // --model_dir and --checkpoint, of what uses a model that was trained
-void add_device_flags(Flags& flags);  // part of them
+void add_device_flags(Flags& flags);   // part of them
 // "Models:" and a line for each, "Applications:" and a line for each family; for --help.
 std::string list_of_models(const std::vector<std::string>& words = {});  // whatever they are
-std::string list_of_applications();  // part of them
+std::string list_of_applications();                                      // part of them
 // The value of --per_host_input_for_training.
 InputPipelineConfig input_pipelines(const std::string& name);
 // Whether the model says an epsilon for its optimizer.

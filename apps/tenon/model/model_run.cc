@@ -48,11 +48,13 @@ const models::ModelInfo* model_of(const Flags& flags, const std::vector<std::str
       !flags.get_or("checkpoint", std::string()).empty() || !flags.get_or("model_dir", std::string()).empty();
   const bool reads = contradiction == Contradiction::kRefuse && flags.has("model_dir");
   if (words.empty() && reads && (named || !flags.has("data_dir"))) no_model(flags);
-  if (words.size() != 1) throw UsageError{format("expected one model (%s), found %zu", listed_models().c_str(), words.size())};
+  if (words.size() != 1)
+    throw UsageError{format("expected one model (%s), found %zu", listed_models().c_str(), words.size())};
   if (const models::ModelInfo* found = models::find_model(words[0])) return found;
   const std::string near = nearest_word(words[0], model_names());
-  throw UsageError{format("no model '%s'; %s", words[0].c_str(),
-                          near.empty() ? ("expected " + listed_models()).c_str() : ("did you mean '" + near + "'?").c_str())};
+  throw UsageError{
+      format("no model '%s'; %s", words[0].c_str(),
+             near.empty() ? ("expected " + listed_models()).c_str() : ("did you mean '" + near + "'?").c_str())};
 }
 
 // The record of the directory that flags name, or of the checkpoint's.
@@ -227,7 +229,7 @@ RunConfig ModelRun::run_config() const {
   c.shard_optimizer_state = flags_.get_or("shard_optimizer_state", false);
   c.deterministic = flags_.boolean("deterministic");
   c.soft_placement = flags_.boolean("soft_placement");
-  c.begins_trained = info_->is_file;
+  c.begins_trained = info_->is_file && c.model_dir.empty();  // a directory that was named has to have a checkpoint
   c.log_lines = estimator_log() ? LogLines::kEstimator : quiet() ? LogLines::kWarnings : LogLines::kTenon;
   c.tpu = TPUConfig{.iterations_per_loop = c.iterations_per_loop,
                     .num_shards = static_cast<int>(flags_.get_or<int64_t>("num_shards", 0)),

@@ -1,28 +1,18 @@
 // Activations, by ONNX's op where it has one, else by the formulas of core/op/network/activation.cc.
+#include "export/activation_formulas.h"
 #include "export/onnx/node_rules.h"
 
 namespace tenon::onnx::out {
 namespace {
 
-constexpr double kRootTwoOverPi = 0.79788456080286535588;
-constexpr double kGeluCubic = 0.044715;
-
 // Writes formulas of one dtype.
-class Formula {
+class Formula : public ActivationFormulas<Formula> {
  public:
+  static constexpr const char* kAdd = "Add";
   Formula(NodeScribe& n, DType dtype) : n_(n), dtype_(dtype) {}
   Ref number(double value) { return n_.scalar(dtype_, value); }
   Ref of(std::string_view op, const Ref& x, Fields how = {}) { return n_.write(op, {x}, std::move(how)); }
-  Ref mul(const Ref& a, const Ref& b) { return n_.write("Mul", {a, b}); }
-  Ref mul(double a, const Ref& b) { return mul(number(a), b); }
-  Ref add(const Ref& a, const Ref& b) { return n_.write("Add", {a, b}); }
-  Ref add(double a, const Ref& b) { return add(number(a), b); }
-
-  Ref gelu(const Ref& x) { return mul(x, mul(0.5, add(1, of("Erf", mul(0.70710678118654752440, x))))); }
-  Ref gelu_tanh(const Ref& x) {
-    const Ref inner = mul(2 * kRootTwoOverPi, add(x, mul(kGeluCubic, mul(x, mul(x, x)))));
-    return mul(x, of("Sigmoid", inner));
-  }
+  Ref of(std::string_view op, const Ref& a, const Ref& b) { return n_.write(op, {a, b}); }
   Ref relu6(const Ref& x) { return n_.write("Clip", {x, number(0), number(6)}); }
 
  private:
@@ -58,9 +48,9 @@ Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double a
     case Activation::kGeluTanh:
       return f.gelu_tanh(x);
     case Activation::kSilu:
-      return f.mul(x, f.of("Sigmoid", x));
+      return f.silu(x);
     case Activation::kMish:
-      return f.mul(x, f.of("Tanh", f.of("Softplus", x)));
+      return f.mish(x);
     case Activation::kHardSigmoid:
       return f.of("HardSigmoid", x, {real_field("alpha", 1.0 / 6), real_field("beta", 0.5)});
     case Activation::kHardSwish:

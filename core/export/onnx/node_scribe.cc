@@ -76,8 +76,7 @@ Ref NodeScribe::slice(const Ref& x, const Dims& all, const Dims& start, const Di
 }
 
 const NodeRule* find_rule(std::string_view op) {
-  for (const auto& family :
-       {elementwise_rules(), movement_rules(), index_rules(), reduction_rules(), network_rules()})
+  for (const auto& family : {elementwise_rules(), movement_rules(), index_rules(), reduction_rules(), network_rules()})
     for (const NodeRule& rule : family)
       if (rule.op == op) return &rule;
   return nullptr;

@@ -168,7 +168,8 @@ class ModelWriter {
         if (in.variable || in.name != input.tensor) continue;
         type = graph.values[static_cast<size_t>(in.value)];
         Ref& fed = values[static_cast<size_t>(in.value)].ours = name;
-        if (outside(type.dtype) != type.dtype) fed = nodes_.add("Cast", {name}, {number_field("to", data_type(type.dtype))});
+        if (outside(type.dtype) != type.dtype)
+          fed = nodes_.add("Cast", {name}, {number_field("to", data_type(type.dtype))});
       }
       describe(*proto_.add_input(), name, type);
       rows_.take_input(name, type);

@@ -11,7 +11,7 @@
 namespace tenon {
 
 struct OnnxContents {
-  const PortableGraph& graph;  // of tensors; its results are named as the signatures' `tensor` says
+  const PortableGraph& graph;         // of tensors; its results are named as the signatures' `tensor` says
   const ServingSignature& signature;  // whose inputs and outputs are the model's; none is an image, labels are left out
   const std::vector<std::string>& labels;  // class names; the model says them in its metadata
   std::function<Result<Array>(const std::string& variable)> variable;  // none: the model lacks its weights

@@ -69,8 +69,8 @@ std::vector<Written> scatter_rule(NodeScribe& n) {
   const Ref x = n.write("Pad", {n.wide_in(0), n.numbers(pads), n.scalar(dtype, 0)});
   const Ref to = checked(n, size, index_of(n, size)).index;
   const bool adds = n.choice("kind") == 0, one = n.rank(1) == 0;  // one update has to be a list of them
-  const Ref places = n.write(
-      "Unsqueeze", {n.cast(to, n.dtype(1), DType::kI64), one ? n.nodes().ints({0, 1}) : n.nodes().ints({-1})});
+  const Ref places =
+      n.write("Unsqueeze", {n.cast(to, n.dtype(1), DType::kI64), one ? n.nodes().ints({0, 1}) : n.nodes().ints({-1})});
   const Ref updates = one ? n.write("Unsqueeze", {n.wide_in(2), n.nodes().ints({0})}) : n.wide_in(2);
   const Ref y = n.write("ScatterND", {x, places, updates}, {text_field("reduction", adds ? "add" : "none")});
   Dims all = n.dims();

@@ -191,9 +191,9 @@ std::vector<Written> layer_norm_rule(NodeScribe& n) {
   const bool whole = n.flag("center") && are_last(axes, n.dims().size()) && n.dims(1).size() == axes.size();
   Normalized all = normalized(n, in, dtype, axes);  // of which what is not read goes
   if (whole)
-    all.y = n.write("LayerNormalization", in,
-                    {number_field("axis", *std::min_element(axes.begin(), axes.end())),
-                     real_field("epsilon", n.real("eps"))});
+    all.y = n.write(
+        "LayerNormalization", in,
+        {number_field("axis", *std::min_element(axes.begin(), axes.end())), real_field("epsilon", n.real("eps"))});
   const auto squeezed = [&](const Ref& x) { return n.write("Squeeze", {x, n.nodes().ints(axes)}); };
   const DType moments = n.result(1).dtype;
   return {{n.cast(all.y, dtype, n.result().dtype)},

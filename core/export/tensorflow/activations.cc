@@ -1,33 +1,25 @@
 // Activations, by TensorFlow's op where it has one, else by the formulas of core/op/network/activation.cc.
+#include "export/activation_formulas.h"
 #include "export/tensorflow/node_rules.h"
 
 namespace tenon::tensorflow {
 namespace {
 
-constexpr double kRootTwoOverPi = 0.79788456080286535588;
-constexpr double kGeluCubic = 0.044715;
-
 // Writes formulas of one dtype.
-class Formula {
+class Formula : public ActivationFormulas<Formula> {
  public:
+  static constexpr const char* kAdd = "AddV2";
   Formula(NodeScribe& n, DType dtype) : n_(n), dtype_(dtype) {}
   Ref number(double value) { return n_.scalar(dtype_, value); }
   Ref of(std::string_view op, const Ref& x) { return n_.typed(op, dtype_, {x}); }
-  Ref mul(const Ref& a, const Ref& b) { return n_.typed("Mul", dtype_, {a, b}); }
-  Ref mul(double a, const Ref& b) { return mul(number(a), b); }
-  Ref add(const Ref& a, const Ref& b) { return n_.typed("AddV2", dtype_, {a, b}); }
-  Ref add(double a, const Ref& b) { return add(number(a), b); }
+  Ref of(std::string_view op, const Ref& a, const Ref& b) { return n_.typed(op, dtype_, {a, b}); }
 
-  Ref gelu(const Ref& x) { return mul(x, mul(0.5, add(1, of("Erf", mul(0.70710678118654752440, x))))); }
-  Ref gelu_tanh(const Ref& x) {
-    const Ref inner = mul(2 * kRootTwoOverPi, add(x, mul(kGeluCubic, mul(x, mul(x, x)))));
-    return mul(x, of("Sigmoid", inner));
-  }
   Ref hard_sigmoid(const Ref& x) { return mul(1.0 / 6, of("Relu6", add(3, x))); }
+  Ref hard_swish(const Ref& x) { return mul(x, hard_sigmoid(x)); }
   Ref elu(const Ref& x, double alpha) {
     if (alpha == 1) return of("Elu", x);
-    const Ref below = mul(alpha, of("Expm1", n_.typed("Minimum", dtype_, {x, number(0)})));
-    return n_.typed("SelectV2", dtype_, {n_.typed("Greater", dtype_, {x, number(0)}), x, below});
+    const Ref below = mul(alpha, of("Expm1", of("Minimum", x, number(0))));
+    return n_.typed("SelectV2", dtype_, {of("Greater", x, number(0)), x, below});
   }
   Ref leaky(const Ref& x, double alpha) { return n_.typed("LeakyRelu", dtype_, {x}, {real_field("alpha", alpha)}); }
 
@@ -64,13 +56,13 @@ Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double a
     case Activation::kGeluTanh:
       return f.gelu_tanh(x);
     case Activation::kSilu:
-      return f.mul(x, f.of("Sigmoid", x));
+      return f.silu(x);
     case Activation::kMish:
-      return f.mul(x, f.of("Tanh", f.of("Softplus", x)));
+      return f.mish(x);
     case Activation::kHardSigmoid:
       return f.hard_sigmoid(x);
     case Activation::kHardSwish:
-      return f.mul(x, f.hard_sigmoid(x));
+      return f.hard_swish(x);
   }
   throw Lacking{"has an activation that is not known"};
 }

@@ -55,7 +55,7 @@ inline constexpr int64_t kAnySize = -1;
 class InputShape {
  public:
   InputShape() = default;
-  InputShape(std::initializer_list<int64_t> dims) : dims_(dims) {}     // NOLINT: implicit by design
+  InputShape(std::initializer_list<int64_t> dims) : dims_(dims) {}       // NOLINT: implicit by design
   InputShape(const Shape& shape) : dims_(shape.begin(), shape.end()) {}  // NOLINT
   const std::vector<int64_t>& dims() const { return dims_; }
 

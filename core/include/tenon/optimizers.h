@@ -46,15 +46,15 @@ namespace tenon {
 //   gradient_accumulation_steps  an update is made of the mean of so many calls' gradients. In the calls between, variables,
 //                                slots and averages stay as they are (Keras moves averages in each call); schedules count
 //                                calls, the rest counts updates
-#define TENON_OPTIMIZER_OPTIONS(WEIGHT_DECAY)              \
-  double weight_decay = WEIGHT_DECAY;                      \
-  std::vector<std::string> exclude_from_weight_decay = {}; \
-  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0; \
+#define TENON_OPTIMIZER_OPTIONS(WEIGHT_DECAY)                                 \
+  double weight_decay = WEIGHT_DECAY;                                         \
+  std::vector<std::string> exclude_from_weight_decay = {};                    \
+  double clipnorm = 0, global_clipnorm = 0, clipvalue = 0;                    \
   std::vector<std::pair<std::string, double>> learning_rate_multipliers = {}; \
-  bool use_ema = false;                                    \
-  double ema_momentum = 0.99;                              \
-  int ema_overwrite_frequency = 0;                         \
-  double loss_scale_factor = 0;                            \
+  bool use_ema = false;                                                       \
+  double ema_momentum = 0.99;                                                 \
+  int ema_overwrite_frequency = 0;                                            \
+  double loss_scale_factor = 0;                                               \
   int gradient_accumulation_steps = 0
 
 struct OptimizerOptions {

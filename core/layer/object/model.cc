@@ -53,7 +53,9 @@ AnyLayer::AnyLayer(const Symbol& input) : layer_(std::make_shared<InputLayer>(in
   if (input.node().layer) fail("a symbol that a layer gives is no layer; expected a layer or Input()");
 }
 Symbol AnyLayer::operator()(const Symbol& x) const { return (*this)(std::vector<Symbol>{x}); }
-Symbol AnyLayer::operator()(const Symbol& x, const CallOptions& options) const { return (*this)(std::vector<Symbol>{x}, options); }
+Symbol AnyLayer::operator()(const Symbol& x, const CallOptions& options) const {
+  return (*this)(std::vector<Symbol>{x}, options);
+}
 Symbol AnyLayer::operator()(const std::vector<Symbol>& xs) const { return (*this)(xs, {}); }
 Symbol AnyLayer::operator()(const std::vector<Symbol>& xs, const CallOptions& options) const {
   if (xs.empty()) fail("a layer is called on no symbols");
@@ -84,7 +86,8 @@ Model::Model(std::vector<Symbol> inputs, std::vector<Symbol> outputs, std::strin
   for (const Symbol& input : *inputs_)
     if (input.node().layer) fail("a model's input is what a layer gives, expected Input()");
   for (const Symbol::Node* node : nodes_behind(outputs_)) {
-    const bool given = std::any_of(inputs_->begin(), inputs_->end(), [&](const Symbol& s) { return &s.node() == node; });
+    const bool given =
+        std::any_of(inputs_->begin(), inputs_->end(), [&](const Symbol& s) { return &s.node() == node; });
     if (!given && !node->layer) fail_of_input(*node);
     if (!given) order_.push_back(node);
   }
@@ -173,7 +176,8 @@ bool Model::has_part(const Layer& layer) const {
     return part && part->has_part(layer);
   };
   if (is(layer)) return true;
-  if (std::any_of(order_.begin(), order_.end(), [&](const Symbol::Node* node) { return has(*node->layer); })) return true;
+  if (std::any_of(order_.begin(), order_.end(), [&](const Symbol::Node* node) { return has(*node->layer); }))
+    return true;
   return added() && std::any_of(added()->begin(), added()->end(), has);
 }
 
@@ -194,7 +198,8 @@ Sequential::Sequential(std::initializer_list<AnyLayer> layers, std::string name)
 void Sequential::add(AnyLayer layer) {
   const auto* input = dynamic_cast<const InputLayer*>(&*layer);
   const auto* part = dynamic_cast<const Model*>(&*layer);
-  if (part && part->has_part(*this)) fail("model '", part->name(), "' is added to itself, or to a model that it has in it");
+  if (part && part->has_part(*this))
+    fail("model '", part->name(), "' is added to itself, or to a model that it has in it");
   if (!input) return layers_->push_back(std::move(layer));
   if (!layers_->empty() || has_inputs()) fail("Input() has its place at the beginning of a model");
   set_input(input->input());

@@ -2,8 +2,8 @@
 #include <map>
 #include <typeinfo>
 
-#include "base/names/class_name.h"
 #include "base/named_throw.h"
+#include "base/names/class_name.h"
 #include "base/text.h"
 #include "graph/graph.h"
 #include "layer/object/layer_calls.h"

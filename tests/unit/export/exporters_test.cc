@@ -117,7 +117,8 @@ TEST(ExportFunction, AnswersAsTheFunctionOfACustomLoop) {
   const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3});
   const std::vector<float> expected = predict({{"x", x}})["twice"].to<float>();
   const std::vector<FeatureSpec> features{{"x", {DType::kF32, {3}}}};
-  const std::string path = export_function(strategy, logits, features, dir / "e", {.format = ExportFormat::kTenon}).take();
+  const std::string path =
+      export_function(strategy, logits, features, dir / "e", {.format = ExportFormat::kTenon}).take();
   Strategy other("cpu", {.seed = 7});
   const ExportedModel model = ExportedModel::open(path).take();
   check(model.load(other));
@@ -134,7 +135,8 @@ TEST(ModelExport, AnswersAsPredictDoes) {
   model.compile({.strategy = Strategy("cpu")});
   const Array x(std::vector<float>{1, 2, 3, 4, 5, 6}, Shape{2, 3}), y(std::vector<float>{1, -1, 0.5, 2}, Shape{2, 2});
   const std::vector<Array> expected = model.predict_on_batch(std::vector<Array>{x, y});
-  const ExportedModel exported = ExportedModel::open(model.export_saved_model(dir / "e", {.format = ExportFormat::kTenon})).take();
+  const ExportedModel exported =
+      ExportedModel::open(model.export_saved_model(dir / "e", {.format = ExportFormat::kTenon})).take();
   const ServingSignature& signature = exported.signatures().at(0);
   ASSERT_EQ(signature.inputs.size(), 2u);
   Strategy other("cpu", {.seed = 7});

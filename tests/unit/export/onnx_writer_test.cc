@@ -46,7 +46,8 @@ struct OnnxFile {
     return out;
   }
   const onnx::NodeProto& node(const std::string& op) const {
-    return *std::find_if(graph().node().begin(), graph().node().end(), [&](const auto& n) { return n.op_type() == op; });
+    return *std::find_if(graph().node().begin(), graph().node().end(),
+                         [&](const auto& n) { return n.op_type() == op; });
   }
   const onnx::TensorProto& initializer(const std::string& name) const {
     return *std::find_if(graph().initializer().begin(), graph().initializer().end(),
@@ -67,7 +68,8 @@ FeatureSpec onnx_image() { return {"image", {DType::kF32, {8, 6, 2}}}; }
 TEST(OnnxWriter, TurnsImagesOnceAndWeightsInTheFile) {
   const OnnxFile written(
       [](const Features& in) {
-        Tensor x = conv2d(in["image"], {.filters = 3, .kernel = {3, 2}, .strides = 2, .padding = same, .activation = relu});
+        Tensor x =
+            conv2d(in["image"], {.filters = 3, .kernel = {3, 2}, .strides = 2, .padding = same, .activation = relu});
         x = max_pool2d(x, 2);
         return Outputs{{"logits", last(dense(flatten(x), {.units = 5}))}};
       },
@@ -84,16 +86,19 @@ TEST(OnnxWriter, TurnsImagesOnceAndWeightsInTheFile) {
   std::memcpy(numbers.data(), kernel.raw_data().data(), 36 * sizeof(float));
   // Element [o, i, y, x] was number ((y 2 + x) 2 + i) 3 + o.
   EXPECT_EQ(numbers[0], 0);
-  EXPECT_EQ(numbers[1], 6);                 // x = 1
-  EXPECT_EQ(numbers[2], 12);                // y = 1
-  EXPECT_EQ(numbers[6], 3);                 // i = 1
-  EXPECT_EQ(numbers[12], 1);                // o = 1
+  EXPECT_EQ(numbers[1], 6);   // x = 1
+  EXPECT_EQ(numbers[2], 12);  // y = 1
+  EXPECT_EQ(numbers[6], 3);   // i = 1
+  EXPECT_EQ(numbers[12], 1);  // o = 1
   EXPECT_EQ(numbers[35], 35);
 }
 
 TEST(OnnxWriter, NamesRowsInputsOutputsAndClasses) {
-  const OnnxFile written([](const Features& in) { return Outputs{{"x", last(in["x"] * 2)}, {"y", last(in["x"] + 1)}}; },
-                        {{"x", {DType::kF32, {3}}}}, {.labels = {"a", "b"}});
+  const OnnxFile written(
+      [](const Features& in) {
+        return Outputs{{"x", last(in["x"] * 2)}, {"y", last(in["x"] + 1)}};
+      },
+      {{"x", {DType::kF32, {3}}}}, {.labels = {"a", "b"}});
   EXPECT_EQ(written.model.opset_import(0).version(), 18);
   ASSERT_EQ(written.graph().input_size(), 1);
   EXPECT_EQ(written.graph().input(0).name(), "x");
@@ -110,14 +115,19 @@ TEST(OnnxWriter, NamesRowsInputsOutputsAndClasses) {
 
 TEST(OnnxWriter, WritesNoMomentsThatNothingReads) {
   const OnnxFile written(
-      [](const Features& in) { return Outputs{{"y", last(layer_normalization(in["x"], {.epsilon = 0.5}))}}; },
+      [](const Features& in) {
+        return Outputs{{"y", last(layer_normalization(in["x"], {.epsilon = 0.5}))}};
+      },
       {{"x", {DType::kF32, {4}}}});
   EXPECT_EQ(written.ops(), (std::vector<std::string>{"LayerNormalization", "Identity"}));
 }
 
 TEST(OnnxWriter, GivesNumbersOfBf16AsF32) {
-  const OnnxFile written([](const Features& in) { return Outputs{{"y", last(cast(in["x"], DType::kBF16))}}; },
-                        {{"x", {DType::kF32, {4}}}});
+  const OnnxFile written(
+      [](const Features& in) {
+        return Outputs{{"y", last(cast(in["x"], DType::kBF16))}};
+      },
+      {{"x", {DType::kF32, {4}}}});
   EXPECT_EQ(written.ops(), (std::vector<std::string>{"Cast", "Cast"}));
   EXPECT_EQ(written.graph().output(0).type().tensor_type().elem_type(), onnx::TensorProto::FLOAT);
 }
@@ -142,7 +152,8 @@ TEST(OnnxWriter, ListsWhatOnnxDoesNotHave) {
 TEST(OnnxWriter, AFileHasNoVersions) {
   TemporaryDirectory directory;
   const std::string path = directory / "a.onnx";
-  EXPECT_EQ(onnx_refusal(same_numbers, path, {.version = 3}), "'" + path + "' is one file, without a version; expected a directory");
+  EXPECT_EQ(onnx_refusal(same_numbers, path, {.version = 3}),
+            "'" + path + "' is one file, without a version; expected a directory");
   EXPECT_EQ(onnx_refusal(same_numbers, path, {.keep = 3}),
             "'" + path + "' is one file, without others to keep; expected a directory");
   EXPECT_EQ(onnx_refusal(same_numbers, directory / "versions", {.version = 7}), "");

@@ -295,7 +295,8 @@ TEST(Muon, LeavesToAdamWWhatIsNoMatrixOfWeights) {
 
 // By hand: a quarter of the rate, 1 (1 - 0.25 0.1) - 0.25 2 = 0.475, of the first expression that is found.
 TEST(LearningRateMultipliers, AreThoseOfTheNameAndOfWeightDecay) {
-  const SGDOptions options{.learning_rate = 1, .weight_decay = 0.1, .learning_rate_multipliers = {{"^v", 7}, {"^w$", 0.25}, {"w", 9}}};
+  const SGDOptions options{
+      .learning_rate = 1, .weight_decay = 0.1, .learning_rate_multipliers = {{"^v", 7}, {"^w$", 0.25}, {"w", 9}}};
   const Numbers found = trained(SGD(options), {1}, {1}, {{2}});
   EXPECT_NEAR(found[0], 0.475, 1e-6);
   SGDOptions still = options;
@@ -304,9 +305,13 @@ TEST(LearningRateMultipliers, AreThoseOfTheNameAndOfWeightDecay) {
 }
 
 TEST(LearningRateMultipliers, HaveToBeNumbersOfNamesThatCanBeFound) {
-  EXPECT_NE(error_of([] { (void)SGD(SGDOptions{.learning_rate_multipliers = {{"(", 1}}}); }).find("learning_rate_multipliers"),
+  EXPECT_NE(error_of([] {
+              (void)SGD(SGDOptions{.learning_rate_multipliers = {{"(", 1}}});
+            }).find("learning_rate_multipliers"),
             std::string::npos);
-  EXPECT_NE(error_of([] { (void)SGD(SGDOptions{.learning_rate_multipliers = {{"w", -1}}}); }).find("that of 'w' is -1"),
+  EXPECT_NE(error_of([] {
+              (void)SGD(SGDOptions{.learning_rate_multipliers = {{"w", -1}}});
+            }).find("that of 'w' is -1"),
             std::string::npos);
 }
 
