@@ -14,11 +14,6 @@ Tensor bias_of(Tensor condition) {
   return select(condition, zero, full_like(zero, kHidden));
 }
 
-// `row` [rows, 1, ..] in its place in `all` [rows, length, ..].
-Tensor with_row(Tensor all, Tensor row, Tensor position) {
-  return scatter(all, reshape(position, {1}), row, 1, 0, ScatterKind::kSet);
-}
-
 }  // namespace
 
 Features TransformerLayers::begin_writing(Tensor source, int64_t max_length) const {
@@ -95,10 +90,8 @@ Tensor TransformerLayers::attend_one(Tensor x, Tensor keys, Tensor values, Tenso
 
 // Self attention of one token, whose key and value are kept with those before it.
 Tensor TransformerLayers::with_caches(Tensor x, Tensor position, DecodeState& state, const std::string& layer) const {
-  const Tensor keys = with_row(state[layer + "/keys"], projected(x, "self_attention", "key"), position);
-  const Tensor values = with_row(state[layer + "/values"], projected(x, "self_attention", "value"), position);
-  state.set(layer + "/keys", keys);
-  state.set(layer + "/values", values);
+  const Tensor keys = state.append(layer + "/keys", projected(x, "self_attention", "key"));
+  const Tensor values = state.append(layer + "/values", projected(x, "self_attention", "value"));
   const Tensor place = iota(*x.graph(), DType::kI32, {1, 1, 1, keys.dim(1)}, 3);
   const Tensor seen = compare(place, broadcast_to(position, place.shape()), CompareKind::kLe);
   return attend_one(x, keys, values, bias_of(seen), "self_attention");

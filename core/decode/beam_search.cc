@@ -111,6 +111,7 @@ void begin_beam_search(Tensor like, DecodeVariables& variables, int64_t batch, c
   variables.put("finished_ids", full(graph, DType::kI32, ids, 0));
   variables.put("finished_scores", full(graph, DType::kF32, each, kNever));
   variables.put("finished", full(graph, DType::kF32, each, 0));
+  DecodeTrace::begin_writers(like, variables, batch * beams, o.max_length);
 }
 
 Sequences beam_search_step(Tensor max_steps, DecodeVariables& v, const Decoder::Next& next, const DecodeOptions& o) {

@@ -31,6 +31,8 @@ class DecodeVariables {
 };
 
 struct DecodeTrace {
+  // For sequences that change places: which row wrote a token of each, at first the sequence's own (DecodeState::append).
+  static void begin_writers(Tensor like, DecodeVariables& variables, int64_t rows, int64_t length);
   // The state at the beginning of a step: what `begin` gave, for `rows` sequences.
   static DecodeState read(Tensor like, DecodeVariables& variables);
   // At its end, where row i goes on as `of` (i32[batch, beam], the beams of its sentence) says; absent: as it was.

@@ -22,6 +22,7 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
                                    {"batch_norm_apply", conv_norm},
                                    {"dot", update_of_product},
                                    {"dropout", product_dropout},
+                                   {"attention", attention_of_rows},
                                    {"broadcast", broadcast_channels},
                                    {"add", product_with_residual}});
   plugin::Rewritten second = plugin::rewrite(graph, patterns);

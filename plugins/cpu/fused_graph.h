@@ -9,6 +9,8 @@
 //                                                        takes elements one by one
 //   cpu.dot_dropout(a, b, [bias], seed, step, [residual]) -> y
 //                                                        dot or dot_bias_act, then dropout
+//   cpu.attention_rows(q, k, v, [bias], i; length, heads) -> y, lse
+//                                                        gathers of keys and values by the same indices, then attention of one query a head
 //   cpu.dropout_relu_grad(dy, y; rate) -> dz, dbias      dropout's gradient, then bias_act_grad of a ReLU; y is what dropout gave
 //   cpu.round_bf16(x; flush) -> y                        casts to bf16 and back, and what turns subnormals into zeros
 //   cpu.batch_norm.conv(x, w, [bias], gamma, beta, [residual]) -> t, y, mean, var

@@ -36,6 +36,9 @@ struct batch_norm_grad_input {
     enum : int { dx, dgamma, dbeta, dresidual, dbias };
   };
 };
+struct attention_rows {
+  enum : int { q, k, v, bias, i };
+};
 struct dot_dropout {
   enum : int { a, b, bias, seed, step, residual };
 };

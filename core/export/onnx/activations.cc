@@ -14,6 +14,12 @@ class Formula : public ActivationFormulas<Formula> {
   Ref of(std::string_view op, const Ref& x, Fields how = {}) { return n_.write(op, {x}, std::move(how)); }
   Ref of(std::string_view op, const Ref& a, const Ref& b) { return n_.write(op, {a, b}); }
   Ref relu6(const Ref& x) { return n_.write("Clip", {x, number(0), number(6)}); }
+  Ref leaky_relu(const Ref& x, double alpha) { return of("LeakyRelu", x, {real_field("alpha", alpha)}); }
+  Ref elu(const Ref& x, double alpha) { return of("Elu", x, {real_field("alpha", alpha)}); }
+  Ref hard_sigmoid(const Ref& x) {
+    return of("HardSigmoid", x, {real_field("alpha", 1.0 / 6), real_field("beta", 0.5)});
+  }
+  Ref hard_swish(const Ref& x) { return of("HardSwish", x); }
 
  private:
   NodeScribe& n_;
@@ -23,40 +29,7 @@ class Formula : public ActivationFormulas<Formula> {
 }  // namespace
 
 Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double alpha) {
-  Formula f(n, dtype);
-  switch (act) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return f.of("Relu", x);
-    case Activation::kRelu6:
-      return f.relu6(x);
-    case Activation::kLeakyRelu:
-      return f.of("LeakyRelu", x, {real_field("alpha", alpha)});
-    case Activation::kElu:
-      return f.of("Elu", x, {real_field("alpha", alpha)});
-    case Activation::kSelu:
-      return f.of("Selu", x);
-    case Activation::kSigmoid:
-      return f.of("Sigmoid", x);
-    case Activation::kTanh:
-      return f.of("Tanh", x);
-    case Activation::kSoftplus:
-      return f.of("Softplus", x);
-    case Activation::kGelu:
-      return f.gelu(x);
-    case Activation::kGeluTanh:
-      return f.gelu_tanh(x);
-    case Activation::kSilu:
-      return f.silu(x);
-    case Activation::kMish:
-      return f.mish(x);
-    case Activation::kHardSigmoid:
-      return f.of("HardSigmoid", x, {real_field("alpha", 1.0 / 6), real_field("beta", 0.5)});
-    case Activation::kHardSwish:
-      return f.of("HardSwish", x);
-  }
-  throw Lacking{"has an activation that is not known"};
+  return Formula(n, dtype).activated(x, act, alpha);
 }
 
 // A bias of C numbers goes along the last axis, or along axis 1 of what has channels there.

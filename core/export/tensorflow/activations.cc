@@ -14,6 +14,7 @@ class Formula : public ActivationFormulas<Formula> {
   Ref of(std::string_view op, const Ref& x) { return n_.typed(op, dtype_, {x}); }
   Ref of(std::string_view op, const Ref& a, const Ref& b) { return n_.typed(op, dtype_, {a, b}); }
 
+  Ref relu6(const Ref& x) { return of("Relu6", x); }
   Ref hard_sigmoid(const Ref& x) { return mul(1.0 / 6, of("Relu6", add(3, x))); }
   Ref hard_swish(const Ref& x) { return mul(x, hard_sigmoid(x)); }
   Ref elu(const Ref& x, double alpha) {
@@ -21,7 +22,9 @@ class Formula : public ActivationFormulas<Formula> {
     const Ref below = mul(alpha, of("Expm1", of("Minimum", x, number(0))));
     return n_.typed("SelectV2", dtype_, {of("Greater", x, number(0)), x, below});
   }
-  Ref leaky(const Ref& x, double alpha) { return n_.typed("LeakyRelu", dtype_, {x}, {real_field("alpha", alpha)}); }
+  Ref leaky_relu(const Ref& x, double alpha) {
+    return n_.typed("LeakyRelu", dtype_, {x}, {real_field("alpha", alpha)});
+  }
 
  private:
   NodeScribe& n_;
@@ -31,40 +34,7 @@ class Formula : public ActivationFormulas<Formula> {
 }  // namespace
 
 Ref activated(NodeScribe& n, const Ref& x, DType dtype, Activation act, double alpha) {
-  Formula f(n, dtype);
-  switch (act) {
-    case Activation::kNone:
-      return x;
-    case Activation::kRelu:
-      return f.of("Relu", x);
-    case Activation::kRelu6:
-      return f.of("Relu6", x);
-    case Activation::kLeakyRelu:
-      return f.leaky(x, alpha);
-    case Activation::kElu:
-      return f.elu(x, alpha);
-    case Activation::kSelu:
-      return f.of("Selu", x);
-    case Activation::kSigmoid:
-      return f.of("Sigmoid", x);
-    case Activation::kTanh:
-      return f.of("Tanh", x);
-    case Activation::kSoftplus:
-      return f.of("Softplus", x);
-    case Activation::kGelu:
-      return f.gelu(x);
-    case Activation::kGeluTanh:
-      return f.gelu_tanh(x);
-    case Activation::kSilu:
-      return f.silu(x);
-    case Activation::kMish:
-      return f.mish(x);
-    case Activation::kHardSigmoid:
-      return f.hard_sigmoid(x);
-    case Activation::kHardSwish:
-      return f.hard_swish(x);
-  }
-  throw Lacking{"has an activation that is not known"};
+  return Formula(n, dtype).activated(x, act, alpha);
 }
 
 std::vector<Ref> epilogue(NodeScribe& n, Ref z, DType dtype, int bias, int residual) {

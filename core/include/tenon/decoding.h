@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "tenon/strategy.h"
@@ -54,10 +55,20 @@ class DecodeState {
   bool has(const std::string& name) const { return now_.contains(name); }
   // REQUIRED: a name that `begin` gave, and a tensor of that type.
   void set(const std::string& name, Tensor next);
+  // For what grows by a row a token, as keys and values do: `name` is [rows, max_length, ..], `row` [rows, 1, ..] is what this token
+  // adds, at its position. Gives the rows of each sequence, up to this one its own and those of the sequences that it goes on from.
+  // Where beams change places, nothing of it is moved. REQUIRED: a name that is not set() in this step, and no other append() to it.
+  Tensor append(const std::string& name, Tensor row);
 
  private:
   friend struct DecodeTrace;
+  Tensor rows_read();
+
   std::map<std::string, Tensor> now_, next_;
+  Tensor position_;                 // of the token that is read
+  Tensor writers_;                  // i32[rows, max_length]: the row in which a sequence's token at a place was appended; absent: its own
+  Tensor writers_with_this_, read_;  // of this token too; as rows of [rows * max_length, ..]
+  std::set<std::string> appended_;
 };
 
 class Decoder {

@@ -28,6 +28,7 @@ std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeVie
 std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> update_of_product(const Matching& m, const NodeView& dot);
 std::optional<Match> product_dropout(const Matching& m, const NodeView& dropout);
+std::optional<Match> attention_of_rows(const Matching& m, const NodeView& attention);
 std::optional<Match> product_with_residual(const Matching& m, const NodeView& sum);
 
 // Updates by rules that take an element at a time, whatever the others are.

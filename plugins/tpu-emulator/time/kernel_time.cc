@@ -100,9 +100,12 @@ Kernel time_kernel(const StepGraph& program, const FusedKernel& fused, const Mac
     if (kernel.nodes.empty() || kernel.nodes.back() != piece.node) kernel.nodes.push_back(piece.node);
     if (piece.kind == PieceKind::kMatrix) {
       const MatrixWork work = matrix_work(program.graph.node(piece.node));
-      cycles += work.cycles / machine.matrix_units + kFillCycles;
       kernel.flops += work.flops;
       kernel.padded_flops += work.padded_flops;
+      if (work.vector_ops > 0 && work.vector_ops / machine.vector_ops_per_cycle < work.cycles / machine.matrix_units)
+        vector_ops += work.vector_ops;
+      else
+        cycles += work.cycles / machine.matrix_units + kFillCycles;
     } else {
       vector_ops += piece.vector_ops * static_cast<double>(largest(program, piece));
     }

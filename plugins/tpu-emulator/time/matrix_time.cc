@@ -51,6 +51,13 @@ double convolution_cycles(const NodeView& node, const ValueView& filter, int64_t
   return blocks * (to_input ? packed(o, c) : packed(c, o));
 }
 
+// A product and a sum for each tap and each element of the smaller image, where a channel has a group to itself.
+double depthwise_ops(const NodeView& node, const ValueView& filter, int64_t pixels) {
+  if (filter.dim(-2) != 1 || node.i64("groups", 1) <= 1) return 0;
+  const int64_t channels = filter.dim(-1), taps = filter.elements() / channels;
+  return 2.0 * static_cast<double>(taps * pixels * ((channels + 7) / 8 * 8));
+}
+
 int64_t pixels_of(const ValueView& image) { return image.elements() / image.dim(-1); }
 
 }  // namespace
@@ -71,12 +78,15 @@ MatrixWork matrix_work(const NodeView& node) {
   } else if (name == "conv" || name == "conv_bias_act") {
     const ValueView w = node.in(op::conv::w), y = node.out(op::conv::out::y);
     work.cycles = convolution_cycles(node, w, pixels_of(y), false, false);
+    work.vector_ops = depthwise_ops(node, w, pixels_of(y));
   } else if (name == "conv_grad_input") {
     const ValueView w = node.in(op::conv_grad_input::w), dy = node.in(op::conv_grad_input::dy);
     work.cycles = convolution_cycles(node, w, pixels_of(dy), true, false);
+    work.vector_ops = depthwise_ops(node, w, pixels_of(dy));
   } else if (name == "conv_grad_filter") {
     const ValueView dw = node.out(op::conv_grad_filter::out::dw), dy = node.in(op::conv_grad_filter::dy);
     work.cycles = convolution_cycles(node, dw, pixels_of(dy), false, true);
+    work.vector_ops = depthwise_ops(node, dw, pixels_of(dy));
   } else {  // composites that are mostly products
     work.cycles = static_cast<double>(work.flops) / (2.0 * kSide * kSide);
   }

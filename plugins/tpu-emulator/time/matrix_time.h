@@ -11,6 +11,8 @@ struct MatrixWork {
   double cycles = 0;          // of one unit, were the work on one
   uint64_t flops = 0;         // asked for
   uint64_t padded_flops = 0;  // what those cycles could do
+  // What the vector unit would need, of a convolution that sums no channels: it does the work where it is quicker. 0: it cannot.
+  double vector_ops = 0;
 };
 
 // The best of the three stationary operands.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <stdexcept>
@@ -197,6 +198,79 @@ TEST(BeamSearch, FindsTheSameOnATpu) {
 }
 
 // Greedy: the most probable token, each time.
+// Logits by attention to all tokens so far. `appends`: by append(), else by what it stands for.
+Decoder decoder_with_history(bool appends, int64_t beams, const std::string& device) {
+  constexpr int64_t kVocabulary = 7, kLength = 9, kHeads = 2, kSize = 4;
+  const auto begin = [=](const Features& in) {
+    const Tensor nothing = full(*in["table"].graph(), DType::kF32, {in["table"].dim(0), kLength, kHeads, kSize}, 0);
+    Features out = in;
+    for (const char* name : {"keys", "values"}) out.set(name, nothing);
+    return out;
+  };
+  const auto next = [=](Tensor token, Tensor position, DecodeState& state) {
+    const int64_t rows = token.dim(0);
+    const Tensor of_token =
+        reshape(gather(state["table"], reshape(token, {rows, 1}), 1, 1), {rows, 1, kHeads, 3 * kSize});
+    const auto part = [&](int64_t i) {
+      return slice(of_token, {0, 0, 0, i * kSize}, {rows, 1, kHeads, (i + 1) * kSize}, {1, 1, 1, 1});
+    };
+    const auto history = [&](const char* name, Tensor row) {
+      if (appends) return state.append(name, row);
+      state.set(name, scatter(state[name], reshape(position, {1}), row, 1, 0, ScatterKind::kSet));
+      return state[name];
+    };
+    const Tensor keys = history("keys", part(1)), values = history("values", part(2));
+    const Tensor place = iota(*token.graph(), DType::kF32, {1, 1, 1, kLength}, 3);
+    const Tensor seen = compare(place, cast(broadcast_to(position, place.shape()), DType::kF32), CompareKind::kLe);
+    const Tensor zero = zeros_like(place);
+    const Tensor y = attention(part(0), keys, values, select(seen, zero, full_like(zero, -1e9)), {}, {}, {}).y;
+    return slice(reshape(y, {rows, kHeads * kSize}), {0, 0}, {rows, kVocabulary}, {1, 1});
+  };
+  return Decoder(Strategy(device, {.seed = 5}), begin, next,
+                 {.vocabulary = kVocabulary, .max_length = kLength, .beam_size = beams});
+}
+
+TEST(Decoder, AppendsToWhatEachSequenceGoesOnFrom) {
+  std::mt19937 random(11);
+  std::normal_distribution<float> normal(0, 2);
+  std::vector<float> numbers(3 * 7 * 2 * 12);
+  for (float& x : numbers) x = normal(random);
+  const Arrays in{{"table", Array(numbers, {3, 7, 24})}};
+  for (const char* device : {"cpu", "opencl-gpu", "tpu-emulator:v2-8"})
+    for (const int64_t beams : {1, 2, 5}) {
+      const Decoded appended = decoder_with_history(true, beams, device)(in),
+                    put = decoder_with_history(false, beams, device)(in);
+      EXPECT_EQ(appended.ids.to<int32_t>(), put.ids.to<int32_t>()) << device << ", " << beams;
+      EXPECT_EQ(appended.scores.to<float>(), put.scores.to<float>()) << device << ", " << beams;
+    }
+}
+
+TEST(Decoder, SaysWhatCannotBeAppended) {
+  const auto error = [](const std::function<void(Tensor, DecodeState&)>& wrong) -> std::string {
+    const auto begin = [](const Features& in) { return in; };
+    const auto next = [&](Tensor token, Tensor, DecodeState& state) {
+      wrong(full(*token.graph(), DType::kF32, {token.dim(0), 1, 2}, 0), state);
+      return full(*token.graph(), DType::kF32, {token.dim(0), 5}, 0);
+    };
+    try {
+      Decoder decoder(Strategy("cpu"), begin, next, {.vocabulary = 5, .max_length = 4});
+      const Arrays in{{"x", Array(std::vector<float>(24), {2, 4, 3})},
+                      {"h", Array(std::vector<float>(16), {2, 4, 2})},
+                      {"long", Array(std::vector<float>(20), {2, 5, 2})}};
+      decoder(in);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(error([](Tensor row, DecodeState& s) { s.append("x", row); }),
+            "decoding: f32[8,1,2] is appended to 'x', f32[8,4,3], expected a row of it, [rows, 1, ..]");
+  EXPECT_EQ(error([](Tensor row, DecodeState& s) { s.append("long", row); }),
+            "decoding: 'long' is f32[8,5,2], expected max_length, 4, places");
+  EXPECT_EQ(error([](Tensor row, DecodeState& s) { s.append("h", row), s.append("h", row); }),
+            "decoding: 'h' is appended to, but was set or appended to in this step");
+}
+
 TEST(Decoder, WithOneBeamTakesTheMostProbableToken) {
   const Table table(7, 3, 6, 5);
   Decoder decoder = decoder_of(table, {.beam_size = 1});

@@ -54,6 +54,25 @@ TEST(TpuMatrixTime, PaddingIsWorkThatWasNotAskedFor) {
   EXPECT_EQ(work.padded_flops, 2u * 128 * 128 * 128);
 }
 
+// 32 channels of 3x3 taps, each to itself: 9 products and 9 sums an element on the vector unit; on the matrix unit 288 rows for each of 16
+// tiles of pixels.
+TEST(TpuMatrixTime, ADepthwiseConvolutionIsForTheVectorUnitToo) {
+  const auto work = [](int64_t groups) {
+    GraphBuilder b;
+    const uint32_t x = b.input(TENON_F32, {8, 16, 16, 32}, TENON_ROLE_FEED);
+    const uint32_t w = b.input(TENON_F32, {3, 3, 32 / groups, 32}, TENON_ROLE_STATE),
+                   y = b.value(TENON_F32, {8, 16, 16, 32});
+    b.node("conv", {x, w}, {y}).attr_i64("groups", groups).attr_list("strides", {1, 1});
+    b.result(y);
+    const FlatGraph graph = b.build();
+    return tpu::matrix_work(GraphView(*graph.graph()).node(0));
+  };
+  EXPECT_EQ(work(32).vector_ops, 2.0 * 9 * 8 * 16 * 16 * 32);
+  EXPECT_EQ(work(32).cycles, 16.0 * 288);
+  EXPECT_EQ(work(8).vector_ops, 0);  // four channels are summed
+  EXPECT_EQ(work(1).vector_ops, 0);
+}
+
 // ---- measured dense networks on a v2-8 (Wang, Wei, Brooks 2019) ----
 
 struct Measured {

@@ -133,10 +133,14 @@ Kernel make_attention(const NodeView& node, const Env&) {
 }  // namespace
 
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias) {
-  const auto vq = node.in(q), vk = node.in(k);
+  return attention_of(node, q, node.in(k).dim(1), node.in(k).dim(2), bias);
+}
+
+AttentionRef attention_of(const NodeView& node, int q, int64_t keys, int64_t heads, int bias) {
+  const auto vq = node.in(q);
   auto a = std::make_shared<Attention>();
   a->B = vq.dim(0), a->T = vq.dim(1), a->N = vq.dim(2), a->D = vq.dim(3);
-  a->S = vk.dim(1), a->M = vk.dim(2);
+  a->S = keys, a->M = heads;
   a->block = std::min(kQueryBlock, a->T);
   a->blocks = (a->T + a->block - 1) / a->block;
   a->score_step = packed_columns(a->S) + 8;
@@ -216,6 +220,7 @@ void add_attention(KernelTable& table) {
       [](const NodeView& n) { return accept_attention(n, op::attention::q, op::attention::k, op::attention::bias); },
       make_attention);
   add_attention_grad(table);
+  add_attention_rows(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

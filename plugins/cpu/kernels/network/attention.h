@@ -48,6 +48,8 @@ using AttentionRef = std::shared_ptr<const Attention>;
 
 // Operands: q, k, v, bias stand at these places; bias < 0 where there is none.
 AttentionRef attention_of(const NodeView& node, int q, int k, int bias);
+// The same of so many keys, with so many heads, wherever they lie.
+AttentionRef attention_of(const NodeView& node, int q, int64_t keys, int64_t heads, int bias);
 plugin::Verdict accept_attention(const NodeView& node, int q, int k, int bias);
 
 // Turns n scores into probabilities, dropped where `draws` (or nullptr) says so; returns log(sum exp).
@@ -63,7 +65,8 @@ bool suits_pair_attention(const NodeView& node, const Attention& a, int q);
 Kernel make_pair_attention(const NodeView& node, const AttentionRef& a);
 Kernel make_pair_attention_grad(const NodeView& node, const AttentionRef& a);
 
-// One query a head without dropout, which reads keys and values once (attention_once.cc).
+// One query a head without dropout, which reads keys and values once (attention_once.cc). So does cpu.attention_rows.
+void add_attention_rows(KernelTable& table);
 bool suits_single_attention(const Attention& a);
 Kernel make_single_attention(const NodeView& node, const AttentionRef& a);
 
