@@ -388,7 +388,7 @@ std::span<const BenchCase> bench_cases() {
   return *cases;
 }
 const BenchCase* find_bench_case(std::string_view name) {
-  return is_onnx_file(name) ? &onnx_case(std::string(name)) : find_in(bench_cases(), catalogue_cases(), name);
+  return find_in(bench_cases(), catalogue_cases(), name);
 }
 
 }  // namespace tenon::models
