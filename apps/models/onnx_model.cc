@@ -97,7 +97,9 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model, const Imag
             {{"height", input.height},
              {"width", input.width},
              {"channels", input.channels},
-             {"num_classes", head > 0 ? head : classes > 0 ? classes : kUsualClasses}}};
+             {"num_classes", head > 0      ? head
+                             : classes > 0 ? classes
+                                           : kUsualClasses}}};
   };
   out.flags = onnx_flags();
   out.flags.push_back({"preprocess",
@@ -186,11 +188,12 @@ int64_t onnx_classes(const OnnxModel& model) {
 }
 
 Status no_data_for(const OnnxModel& model, const std::string& found) {
-  return Status(Code::kUnsupported,
-                "ONNX file '" + model.path() + "': " + found +
-                    "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
-                    "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
-                    "classes, of the next token, or of an answer's start and end");
+  return Status(
+      Code::kUnsupported,
+      "ONNX file '" + model.path() + "': " + found +
+          "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
+          "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
+          "classes, of the next token, or of an answer's start and end");
 }
 
 const ModelInfo& onnx_model(const std::string& path) {
@@ -205,7 +208,8 @@ const BenchCase& onnx_case(const std::string& path, const std::map<std::string, 
   Opened& file = opened(path);
   const OnnxModel model = file.model.with({.dims = dims}).take();
   const Result<TokenInput> tokens = token_input(model);
-  file.bench = std::make_unique<BenchCase>(tokens.ok() ? token_case(file.path, model, *tokens) : case_of(file.path, model));
+  file.bench =
+      std::make_unique<BenchCase>(tokens.ok() ? token_case(file.path, model, *tokens) : case_of(file.path, model));
   return *file.bench;
 }
 

@@ -7,7 +7,7 @@
 namespace tenon::models {
 namespace {
 
-constexpr int64_t kUsualLength = 128, kUsualVocabulary = 32768, kUsualClasses = 2;  // where the file leaves them open
+constexpr int64_t kUsualLength = 128, kUsualVocabulary = 32768, kLeastClasses = 2;  // where the file leaves them open
 
 using Task = TokenInput::Task;
 
@@ -22,7 +22,8 @@ std::string* place_of(TokenInput& input, const std::string& name) {
 }
 
 const OnnxValue& value_of(const OnnxModel& model, const std::string& name) {
-  return *std::find_if(model.inputs().begin(), model.inputs().end(), [&](const OnnxValue& v) { return v.name == name; });
+  return *std::find_if(model.inputs().begin(), model.inputs().end(),
+                       [&](const OnnxValue& v) { return v.name == name; });
 }
 
 Result<Task> task_of(const OnnxModel& model, const TokenInput& input) {
@@ -33,11 +34,12 @@ Result<Task> task_of(const OnnxModel& model, const TokenInput& input) {
     const int64_t scores = first.dims[2];
     if (!input.segments.empty() || (scores > 0 && input.vocabulary > 0 && scores != input.vocabulary))
       return no_data_for(model, "output '" + first.name + "' has " + (scores > 0 ? std::to_string(scores) : "some") +
-                                   " numbers a token, and is none of a language model");
+                                    " numbers a token, and is none of a language model");
     return Task::kNextToken;
   }
   const bool spans = outputs.size() >= 2 && has(outputs[0].name, "start") && has(outputs[1].name, "end");
-  if (first.dims.size() != 2) return no_data_for(model, "output '" + first.name + "' has rank " + std::to_string(first.dims.size()));
+  if (first.dims.size() != 2)
+    return no_data_for(model, "output '" + first.name + "' has rank " + std::to_string(first.dims.size()));
   return spans ? Task::kSpan : Task::kClasses;
 }
 
@@ -87,17 +89,19 @@ EstimatorSpec span(Tensor start, Tensor end, const Tensor& labels, Mode mode, co
   start = cast(start, DType::kF32), end = cast(end, DType::kF32);
   EstimatorSpec spec{.mode = mode, .predictions = {{"start", start}, {"end", end}}};
   if (mode == Mode::kPredict) return spec;
-  const Tensor first = reshape(rows(labels, 1, 0, 1), {labels.dim(0)}), last = reshape(rows(labels, 1, 1, 2), {labels.dim(0)});
+  const Tensor first = reshape(rows(labels, 1, 0, 1), {labels.dim(0)}),
+               last = reshape(rows(labels, 1, 1, 2), {labels.dim(0)});
   spec.loss = 0.5 * (sparse_categorical_crossentropy(first, start, {.from_logits = true}) +
                      sparse_categorical_crossentropy(last, end, {.from_logits = true}));
-  spec.eval_metrics = {{"accuracy_start", accuracy(first, argmax(start))}, {"accuracy_end", accuracy(last, argmax(end))}};
+  spec.eval_metrics = {{"accuracy_start", accuracy(first, argmax(start))},
+                       {"accuracy_end", accuracy(last, argmax(end))}};
   if (mode == Mode::kTrain) spec.train_op = minimize(make_optimizer(params), spec.loss);
   return spec;
 }
 
 // Of inputs as the file has them.
-EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Features& given, const Tensor& labels, Mode mode,
-                       const Params& params) {
+EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Features& given, const Tensor& labels,
+                       Mode mode, const Params& params) {
   if (input.task == Task::kClasses) return classify(model.logits(given), labels, mode, make_optimizer(params));
   const Outputs outputs = model(given);
   if (input.task == Task::kNextToken) return next_token(outputs.all()[0].second.tensor, given[input.ids], mode, params);
@@ -107,18 +111,21 @@ EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Fe
 void expect_known(const TokenInput& input, const OnnxModel& model, const Params& params) {
   const int64_t vocabulary = params.get<int64_t>("vocab_size", 0);
   if (input.vocabulary > 0 && vocabulary > input.vocabulary)
-    throw Error(Status(Code::kInvalid, "ONNX file '" + model.path() + "': it knows " + std::to_string(input.vocabulary) +
-                                           " tokens, and the data have " + std::to_string(vocabulary)));
+    throw Error(Status(Code::kInvalid, "ONNX file '" + model.path() + "': it knows " +
+                                           std::to_string(input.vocabulary) + " tokens, and the data have " +
+                                           std::to_string(vocabulary)));
   if (input.task != Task::kClasses && params.get<int64_t>("replace_head", 0) > 0)
-    throw Error(Status(Code::kInvalid, "ONNX file '" + model.path() +
-                                           "': replace_head is for scores of classes, and its output has some of tokens"));
+    throw Error(Status(
+        Code::kInvalid,
+        "ONNX file '" + model.path() + "': replace_head is for scores of classes, and its output has some of tokens"));
 }
 
 }  // namespace
 
 bool takes_tokens(const OnnxModel& model) {
   const std::vector<OnnxValue>& inputs = model.inputs();
-  return std::any_of(inputs.begin(), inputs.end(), [](const OnnxValue& v) { return is_integer(v.dtype) && v.dtype != DType::kU8; });
+  return std::any_of(inputs.begin(), inputs.end(),
+                     [](const OnnxValue& v) { return is_integer(v.dtype) && v.dtype != DType::kU8; });
 }
 
 Result<TokenInput> token_input(const OnnxModel& model) {
@@ -126,7 +133,7 @@ Result<TokenInput> token_input(const OnnxModel& model) {
   for (const OnnxValue& input : model.inputs()) {
     if (!input.has_shape || input.dims.size() != 2)
       return no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) + " of rank " +
-                                   std::to_string(input.dims.size()));
+                                    std::to_string(input.dims.size()));
     std::string* const place = place_of(out, input.name);
     if (!place->empty()) return no_data_for(model, "'" + *place + "' and '" + input.name + "' are both inputs of ids");
     *place = input.name;
@@ -151,7 +158,7 @@ ModelInfo token_info(const std::string& path, const OnnxModel& model, const Toke
     if (input.task == Task::kNextToken) return {"text", numbers};
     if (input.task == Task::kSpan) return numbers["doc_stride"] = input.length / 2, ExampleInfo{"answers", numbers};
     const int64_t head = params.get<int64_t>("replace_head", 0);
-    numbers["num_classes"] = head > 0 ? head : classes > 0 ? classes : kUsualClasses;
+    numbers["num_classes"] = head > 0 ? head : classes > 0 ? classes : kLeastClasses;
     return {"ids", numbers};
   };
   out.optimizer = "adamw";
@@ -165,9 +172,11 @@ BenchCase token_case(const std::string& path, const OnnxModel& model, const Toke
   for (const OnnxValue& value : model.inputs()) {
     const int64_t length = value.dims[1] > 0 ? value.dims[1] : input.length;
     const int64_t usual = value.name == input.ids ? kUsualVocabulary : value.name == input.places ? length : 2;
-    out.features.push_back({value.name.c_str(), Shape({length}), static_cast<int32_t>(value.below > 0 ? value.below : usual)});
+    out.features.push_back(
+        {value.name.c_str(), Shape({length}), static_cast<int32_t>(value.below > 0 ? value.below : usual)});
   }
-  if (input.task == Task::kClasses) out.features.push_back({"label", {}, static_cast<int32_t>(std::max<int64_t>(onnx_classes(model), kUsualClasses))});
+  if (input.task == Task::kClasses)
+    out.features.push_back({"label", {}, static_cast<int32_t>(std::max<int64_t>(onnx_classes(model), kLeastClasses))});
   if (input.task == Task::kSpan) out.features.push_back({"label", {2}, static_cast<int32_t>(input.length)});
   if (input.task == Task::kNextToken) out.features.push_back({"label", {}, 1});  // which nobody asks for
   out.model = [model, input](const Features& features, const Tensor& labels, Mode mode, const Params& params) {

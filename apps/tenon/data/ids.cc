@@ -26,7 +26,9 @@ const Feature* found_by(const Example& example, const FeatureNames& names) {
 
 // The list into a row, whose rest is 0; numbers from 0 to below `below`.
 Status copy_list(const Feature* feature, const FeatureNames& names, int64_t below, std::span<int32_t> out) {
-  const auto wrong = [&](const std::string& what) { return Status(Code::kInvalid, std::string(names[0]) + ": " + what); };
+  const auto wrong = [&](const std::string& what) {
+    return Status(Code::kInvalid, std::string(names[0]) + ": " + what);
+  };
   if (!feature || feature->kind() != Feature::Kind::kInt64) return wrong("expected a list of int64, found none");
   if (feature->size() > out.size())
     return wrong(format("expected at most %zu numbers, which is --max_length, found %zu", out.size(), feature->size()));
@@ -52,11 +54,13 @@ class IdData : public ModelData {
     if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
     if (labels_.empty() && c.record) labels_ = c.record->labels;
     max_length_ = number("max_length"), vocab_size_ = number("vocab_size");
-    classes_ = c.chosen("num_classes", labels_.empty() ? c.number("num_classes") : static_cast<int64_t>(labels_.size()));
+    classes_ =
+        c.chosen("num_classes", labels_.empty() ? c.number("num_classes") : static_cast<int64_t>(labels_.size()));
     if (labels_.size() != static_cast<size_t>(classes_)) labels_.clear();
     if (max_length_ < 1 || vocab_size_ < 1 || classes_ < 1)
       throw UsageError{format("--max_length is %ld, --vocab_size %ld, --num_classes %ld, expected at least 1 of each",
-                              static_cast<long>(max_length_), static_cast<long>(vocab_size_), static_cast<long>(classes_))};
+                              static_cast<long>(max_length_), static_cast<long>(vocab_size_),
+                              static_cast<long>(classes_))};
   }
 
   std::vector<FeatureSpec> features() const override {
@@ -67,8 +71,8 @@ class IdData : public ModelData {
     return {{"max_length", max_length_}, {"vocab_size", vocab_size_}, {"num_classes", classes_}};
   }
   std::string text() const override {
-    return format("at most %ld ids of %s, %ld classes", static_cast<long>(max_length_), with_commas(vocab_size_).c_str(),
-                  static_cast<long>(classes_));
+    return format("at most %ld ids of %s, %ld classes", static_cast<long>(max_length_),
+                  with_commas(vocab_size_).c_str(), static_cast<long>(classes_));
   }
   const std::vector<std::string>& labels() const override { return labels_; }
 
@@ -100,7 +104,8 @@ class IdData : public ModelData {
         TENON_TRY(copy_list(given, kSegmentNames, int64_t{1} << 16, segments));
       const std::span<int32_t> label = out.get<int32_t>(3);
       const Feature* const given = found_by(example, kLabelNames);
-      if (given && given->size() != 1) return Status(Code::kInvalid, format("label: expected one number, found %zu", given->size()));
+      if (given && given->size() != 1)
+        return Status(Code::kInvalid, format("label: expected one number, found %zu", given->size()));
       return copy_list(given, kLabelNames, classes, label);
     };
     return Dataset::from_records(how, features(), map, &process_pool()).take();

@@ -16,7 +16,7 @@ const std::multimap<Key, const Rule*>& table() {
           movement_rules(),    index_rules(),     order_rules(),         reduction_rules(),    product_rules(),
           convolution_rules(), pooling_rules(),   normalization_rules(), resize_rules(),       sampling_rules(),
           recurrent_rules(),   attention_rules(), loss_rules(),          tabular_rules(),      support_vector_rules(),
-          control_rules(),     signal_rules(),      host_rules()})
+          control_rules(),     signal_rules(),    host_rules()})
       for (const Rule& rule : family) out.emplace(Key{rule.domain, rule.op}, &rule);
     return out;
   }();

@@ -9,7 +9,7 @@
 namespace tenon::onnx {
 namespace {
 
-using Key = std::pair<int64_t, int64_t>;  // tree, node
+using TreeNode = std::pair<int64_t, int64_t>;  // tree, node
 constexpr const char *kLeaf = "LEAF", *kMember = "BRANCH_MEMBER";
 
 std::vector<double> reals_or(Call& c, const std::string& name) {
@@ -132,9 +132,9 @@ Trees trees_of(Call& c, const std::string& stem) {
   if (n == 0 || id.size() != n || yes.size() != n || no.size() != n || t.feature.size() != n || t.mode.size() != n ||
       t.threshold.size() != n || (!t.missing_goes.empty() && t.missing_goes.size() != n))
     fail("the lists of nodes differ in length: ", n, " trees, ", id.size(), " nodes, ", t.feature.size(), " features");
-  std::map<Key, int64_t> place;
+  std::map<TreeNode, int64_t> place;
   for (size_t i = 0; i < n; ++i)
-    if (!place.emplace(Key{tree[i], id[i]}, static_cast<int64_t>(i)).second)
+    if (!place.emplace(TreeNode{tree[i], id[i]}, static_cast<int64_t>(i)).second)
       fail("node ", id[i], " of tree ", tree[i], " is there twice");
   std::vector<bool> is_child(n, false);
   for (size_t i = 0; i < n; ++i) {
@@ -168,7 +168,8 @@ Trees trees_of(Call& c, const std::string& stem) {
 }
 
 Trees trees_with_leaves(Call& c) {
-  constexpr std::array kModes = {"BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", kMember};
+  constexpr std::array kModes = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
+                                 "BRANCH_EQ",  "BRANCH_NEQ", kMember};
   const auto numbers = [&](const char* name) {
     const TensorData* data = c.tensor(name);
     return data ? to_array(*data).take().to<double>() : std::vector<double>();

@@ -11,9 +11,9 @@ struct Trees {
   Ints roots;                  // of each tree
   Ints feature, above, below;  // of each node; a leaf is its own child
   std::vector<double> threshold;
-  std::vector<std::string> mode;     // of each node, as ONNX names them
+  std::vector<std::string> mode;                   // of each node, as ONNX names them
   std::map<int64_t, std::vector<double>> members;  // of a node of mode BRANCH_MEMBER: what goes the true way
-  std::vector<double> missing_goes;  // 1: NaN takes the true branch
+  std::vector<double> missing_goes;                // 1: NaN takes the true branch
   int64_t depth = 0;
   struct Leaf {
     int64_t node, column;

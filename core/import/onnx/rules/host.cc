@@ -54,8 +54,10 @@ void non_max_suppression(Call& c) {
   const Array boxes = c.known(0), scores = c.known(1);
   if (boxes.shape().rank() != 3 || scores.shape().rank() != 3 || boxes.dim(2) != 4 || boxes.dim(0) != scores.dim(0) ||
       boxes.dim(1) != scores.dim(2))
-    fail("boxes ", boxes.type().str(), " and scores ", scores.type().str(), ", expected [n,boxes,4] and [n,classes,boxes]");
-  const Limits limits{c.has(2) ? c.known_integer(2) : 0, c.has(3) ? c.known_real(3) : 0, c.has(4) ? c.known_real(4) : -HUGE_VAL};
+    fail("boxes ", boxes.type().str(), " and scores ", scores.type().str(),
+         ", expected [n,boxes,4] and [n,classes,boxes]");
+  const Limits limits{c.has(2) ? c.known_integer(2) : 0, c.has(3) ? c.known_real(3) : 0,
+                      c.has(4) ? c.known_real(4) : -HUGE_VAL};
   const bool by_middle = c.flag("center_point_box");
   const std::vector<double> places = boxes.to<double>(), numbers = scores.to<double>();
   Ints out;
@@ -87,7 +89,9 @@ void bit_cast(Call& c) {
   const Element from = c.element(), to = static_cast<Element>(c.integer("to", 0));
   const DType stored = stored_as(to);
   const int64_t bits = element_bits(from);
-  const auto has_own_bits = [](Element e) { return !is_float(stored_as(e)) || element_bits(e) == 8 * dtype_bytes(stored_as(e)); };
+  const auto has_own_bits = [](Element e) {
+    return !is_float(stored_as(e)) || element_bits(e) == 8 * dtype_bytes(stored_as(e));
+  };
   if (stored == DType::kNone || bits != element_bits(to) || bits < 8 || !has_own_bits(from) || !has_own_bits(to))
     c.refuse("the bits of ", element_name(from), " as ", element_name(to));
   const Array x = c.known(0);

@@ -174,9 +174,9 @@ void linear_scores(Call& c, Tensor x, const Ints& labels, int64_t classes) {
   if (rho.empty() || static_cast<int64_t>(weights.size()) != product(classes, x.dim(-1)))
     fail(weights.size(), " coefficients and ", rho.size(), " offsets of ", classes, " classes and ", x.dim(-1),
          " features");
-  const Tensor scores = dot(x, floats(c, weights, Shape({classes, x.dim(-1)})),
-                            {.tb = true, .precision = MathPrecision::kHighest}) +
-                        rho[0];
+  const Tensor scores =
+      dot(x, floats(c, weights, Shape({classes, x.dim(-1)})), {.tb = true, .precision = MathPrecision::kHighest}) +
+      rho[0];
   c.give(labels_of(c, argmax(scores, 1), labels), Element::kI64);
   c.give(answered(c.text("post_transform", "NONE"), scores), Element::kF32);
 }
@@ -207,9 +207,8 @@ void svm_classifier(Call& c) {
   const std::string how = c.text("post_transform", "NONE");
   const bool positive = std::all_of(weights.begin(), weights.end(), [](double w) { return w >= 0; });
   // ONNX Runtime's rule: two classes without a negative weight are the second one.
-  const Tensor winner = classes == 2 && a.empty() && positive
-                            ? full(c.graph(), DType::kI32, Shape({x.dim(0)}), 1)
-                            : argmax(votes_of(c, pairs, scores), 1);
+  const Tensor winner = classes == 2 && a.empty() && positive ? full(c.graph(), DType::kI32, Shape({x.dim(0)}), 1)
+                                                              : argmax(votes_of(c, pairs, scores), 1);
   c.give(labels_of(c, winner, labels), Element::kI64);
   if (!a.empty())
     c.give(answered(how, probabilities(c, pairs, scores, a)), Element::kF32);

@@ -68,7 +68,8 @@ void one_hot_encoder(Call& c) {
   dims.push_back(static_cast<int64_t>(categories.size()));
   const Shape shape(dims);
   const Tensor all = c.ints_constant(categories, Shape({static_cast<int64_t>(categories.size())}));
-  const Tensor is = compare(broadcast(x, shape, iota_list(x.rank())), broadcast(all, shape, {x.rank()}), CompareKind::kEq);
+  const Tensor is =
+      compare(broadcast(x, shape, iota_list(x.rank())), broadcast(all, shape, {x.rank()}), CompareKind::kEq);
   c.give(cast(is, DType::kF32), Element::kF32);
 }
 
@@ -143,8 +144,7 @@ Tensor wide(Call& c) { return c.in(0).dtype() == DType::kF64 ? c.in(0) : real(c,
 
 void tree_regressor(Call& c) {
   const Trees trees = trees_of(c, "target");
-  const Tensor y =
-      tree_scores(c, trees, wide(c), c.integer("n_targets", 1), c.text("aggregate_function", "SUM"));
+  const Tensor y = tree_scores(c, trees, wide(c), c.integer("n_targets", 1), c.text("aggregate_function", "SUM"));
   c.give(cast(answered(c.text("post_transform", "NONE"), y), DType::kF32), Element::kF32);
 }
 
