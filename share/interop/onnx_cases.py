@@ -11,7 +11,7 @@ import onnx.numpy_helper
 def tensor(value, name=""):
     if isinstance(value, onnx.TensorProto):
         return value
-    return onnx.numpy_helper.from_array(np.ascontiguousarray(value), name)
+    return onnx.numpy_helper.from_array(np.asarray(value, order="C"), name)
 
 
 def write_case(directory, model, sets):
