@@ -1,6 +1,9 @@
 // What the models share: optimizers by name, and everything behind the logits.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <iterator>
+#include <sstream>
 
 #include "models/models.h"
 
@@ -14,6 +17,7 @@ Options common(const Params& params, LearningRate rate) {
   o.weight_decay = params.get<double>("weight_decay", o.weight_decay);
   o.clipnorm = params.get<double>("clipnorm", 0);
   o.global_clipnorm = params.get<double>("global_clipnorm", 0);
+  o.learning_rate_multipliers = learning_rate_multipliers(params).take();
   return o;
 }
 
@@ -89,6 +93,22 @@ const Named kOptimizers[] = {
 };
 
 }  // namespace
+
+Result<std::vector<std::pair<std::string, double>>> learning_rate_multipliers(const Params& params) {
+  std::vector<std::pair<std::string, double>> out;
+  std::istringstream lines(params.get<std::string>("learning_rate_multiplier", ""));
+  for (std::string line; std::getline(lines, line);) {
+    const size_t equals = line.rfind('=');
+    double factor = -1;
+    const char* const end = line.data() + line.size();
+    const bool number =
+        equals != line.npos && std::from_chars(line.data() + equals + 1, end, factor).ptr == end && factor >= 0;
+    if (!number || !std::isfinite(factor))
+      return Status(Code::kInvalid, "learning_rate_multiplier: '" + line + "', expected REGEX=FACTOR of at least 0");
+    out.emplace_back(line.substr(0, equals), factor);
+  }
+  return out;
+}
 
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> out;

@@ -387,8 +387,6 @@ std::span<const BenchCase> bench_cases() {
   static const auto* cases = new std::vector<BenchCase>(make_cases());
   return *cases;
 }
-const BenchCase* find_bench_case(std::string_view name) {
-  return is_onnx_file(name) ? &onnx_case(std::string(name)) : find_in(bench_cases(), catalogue_cases(), name);
-}
+const BenchCase* find_bench_case(std::string_view name) { return find_in(bench_cases(), catalogue_cases(), name); }
 
 }  // namespace tenon::models

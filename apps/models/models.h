@@ -79,16 +79,20 @@ struct BenchCase {
 std::span<const BenchCase> bench_cases();
 // A training step of each model of the catalogue, on 32 of its own images.
 std::span<const BenchCase> catalogue_cases();
-// A step of a model that an ONNX file has, on 32 examples of its inputs. Throws Error where it cannot be read.
-const BenchCase& onnx_case(const std::string& path);
-// Of either, or a file's.
+// A step of a model that an ONNX file has, on 32 examples of its inputs; `dims` are sizes of dimensions that it leaves open, by their names.
+// Throws Error where it cannot be read.
+const BenchCase& onnx_case(const std::string& path, const std::map<std::string, int64_t>& dims);
+// Of either.
 const BenchCase* find_bench_case(std::string_view name);
 
 // Names of the optimizers that params["optimizer"] may ask for.
 std::vector<std::string> optimizer_names();
 // The optimizer that the parameters ask for: "optimizer", "learning_rate", "learning_rate_schedule", "train_steps",
-// "momentum", "nesterov", "weight_decay", "clipnorm", "global_clipnorm", each with a default. Throws Error.
+// "momentum", "nesterov", "weight_decay", "clipnorm", "global_clipnorm", "learning_rate_multiplier", each with a default. Throws Error.
 Optimizer make_optimizer(const Params& params);
+
+// What "learning_rate_multiplier" says, REGEX=FACTOR a line, as options of optimizers have it.
+Result<std::vector<std::pair<std::string, double>>> learning_rate_multipliers(const Params& params);
 
 // What all classifiers share once they have logits[batch, .., classes]: predictions, and where there are labels[batch,
 // ..] the mean softmax cross entropy, accuracy and the training op.

@@ -1,16 +1,15 @@
 // Models of ONNX files for the runner: classifiers of images, or of vectors that images are flattened to. Data have pixels from -1 to 1;
 // --preprocess says what the file's model takes.
+#include <algorithm>
 #include <cmath>
-#include <memory>
 
-#include "models/models.h"
+#include "models/onnx_file.h"
 #include "tenon/applications.h"
-#include "tenon/onnx.h"
 
 namespace tenon::models {
 namespace {
 
-constexpr int64_t kAnySize = 224;  // of images whose size the file leaves open
+constexpr int64_t kAnySize = 224, kUsualClasses = 1000;  // where the file leaves them open
 
 // How the file's first input takes images.
 struct ImageInput {
@@ -30,17 +29,12 @@ ImageInput of_vectors(const OnnxValue& input) {
 
 ImageInput image_input(const OnnxModel& model) {
   const std::vector<OnnxValue>& inputs = model.inputs();
-  const auto refused = [&](const std::string& found) {
-    return Error(Status(Code::kUnsupported, "ONNX file '" + model.path() + "': " + found +
-                                                "; expected one input of images, f32[n,channels,height,width] or "
-                                                "f32[n,height,width,channels], or of vectors, f32[n,numbers]"));
-  };
-  if (inputs.size() != 1) throw refused("it has " + std::to_string(inputs.size()) + " inputs");
+  if (inputs.size() != 1) throw Error(no_data_for(model, "it has " + std::to_string(inputs.size()) + " inputs"));
   const OnnxValue& input = inputs[0];
   const std::vector<int64_t>& d = input.dims;
   if (input.dtype != DType::kF32 || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] < 1)))
-    throw refused("input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) + " of rank " +
-                  std::to_string(d.size()));
+    throw Error(no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) +
+                                       " of rank " + std::to_string(d.size())));
   if (d.size() == 2) return of_vectors(input);
   ImageInput out{input.name};
   out.channels_first = are_channels(d[1]) || !are_channels(d[3]);
@@ -49,17 +43,6 @@ ImageInput image_input(const OnnxModel& model) {
   if (d[height + 1] > 0) out.width = d[height + 1];
   if (const int64_t channels = out.channels_first ? d[1] : d[3]; channels > 0) out.channels = channels;
   return out;
-}
-
-OnnxOptions options_of(const Params& params) {
-  return {.freeze = params.get<std::string>("freeze", ""), .replace_head = params.get<int64_t>("replace_head", 0)};
-}
-
-// Classes of the file's model as it is.
-int64_t classes_of(const OnnxModel& model) {
-  const std::vector<OnnxValue>& outputs = model.outputs();
-  const bool known = !outputs.empty() && outputs[0].dims.size() >= 2 && outputs[0].dims[1] > 0;
-  return known ? outputs[0].dims[1] : 1000;
 }
 
 // Pixels from -1 to 1 as the model takes them.
@@ -93,65 +76,53 @@ Tensor logits_of(const OnnxModel& model, Tensor x, const std::string& input) {
 struct Opened {
   std::string path;
   OnnxModel model;
-  ImageInput input;
   ModelInfo info;
   std::unique_ptr<BenchCase> bench;
 };
 
 ModelFn model_fn(const OnnxModel& model, const ImageInput& input) {
   return [model, input](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-    const OnnxModel tuned = model.with(options_of(params)).take();
+    const OnnxModel tuned = model.with(onnx_options(params)).take();
     const Tensor x = as_input(image_of(features, params), input, params.get<std::string>("preprocess", "tf"));
     return classify(logits_of(tuned, x, input.name), labels, mode, make_optimizer(params));
   };
 }
 
-ModelInfo info_of(const std::string& path, const OnnxModel& model, const ImageInput& input) {
-  return {
-      .name = path.c_str(),
-      .description = "of an ONNX file",
-      .model = model_fn(model, input),
-      .example = [input, classes = classes_of(model)](const Params& params) -> ExampleInfo {
-        const int64_t head = params.get<int64_t>("replace_head", 0);
-        return {"images",
-                {{"height", input.height},
-                 {"width", input.width},
-                 {"channels", input.channels},
-                 {"num_classes", head > 0 ? head : classes}}};
-      },
-      .optimizer = "momentum",
-      .learning_rate = 0.01,
-      .schedule = "cosine",
-      .warmup_steps = 0,
-      .train_batch_size = 32,
-      .train_steps = 1000,
-      .augmentation = {},
-      .flags = {{"freeze", std::string(), "a regular expression: weights in whose names it is found are not trained"},
-                {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20},
-                {"preprocess",
-                 std::string("tf"),
-                 "of pixels: tf from -1 to 1, torch by ImageNet's mean and deviation, caffe BGR less the mean, unit "
-                 "from 0 to 1, none from 0 to 255",
-                 0,
-                 0,
-                 {"tf", "torch", "caffe", "unit", "none"}}},
-      .is_file = true,
+ModelInfo image_info(const std::string& path, const OnnxModel& model, const ImageInput& input) {
+  ModelInfo out = onnx_info(path);
+  out.model = model_fn(model, input);
+  out.example = [input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    const int64_t head = params.get<int64_t>("replace_head", 0);
+    return {"images",
+            {{"height", input.height},
+             {"width", input.width},
+             {"channels", input.channels},
+             {"num_classes", head > 0      ? head
+                             : classes > 0 ? classes
+                                           : kUsualClasses}}};
   };
+  out.flags = onnx_flags();
+  out.flags.push_back({"preprocess",
+                       std::string("tf"),
+                       "of pixels: tf from -1 to 1, torch by ImageNet's mean and deviation, caffe BGR less the mean, "
+                       "unit from 0 to 1, none from 0 to 255",
+                       0,
+                       0,
+                       {"tf", "torch", "caffe", "unit", "none"}});
+  return out;
 }
 
 // The step of training that `tenon train` does, or the file's outputs, for inputs as the file has them.
 BenchCase case_of(const std::string& path, const OnnxModel& model) {
-  BenchCase out{.name = path.c_str(),
-                .description = "of an ONNX file",
-                .model = {},
-                .params = {{"optimizer", std::string("momentum")}, {"learning_rate", 0.01}},
-                .features = {},
-                .batch_size = 32};
+  BenchCase out = onnx_bench_case(path);
   const std::vector<FeatureSpec> inputs = model.features();
-  for (size_t i = 0; i < inputs.size(); ++i)
-    out.features.push_back(
-        {model.inputs()[i].name.c_str(), inputs[i].type.shape, is_integer(inputs[i].type.dtype) ? 1000 : 0});
-  out.features.push_back({"label", {}, static_cast<int32_t>(classes_of(model))});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const OnnxValue& input = model.inputs()[i];
+    const int64_t below = !is_integer(input.dtype) ? 0 : input.below > 0 ? input.below : kUsualClasses;
+    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(below)});
+  }
+  const int64_t classes = onnx_classes(model);
+  out.features.push_back({"label", {}, static_cast<int32_t>(classes > 0 ? classes : kUsualClasses)});
   out.model = [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     if (mode != Mode::kPredict) {
       const Tensor logits = model.logits(features);
@@ -169,7 +140,7 @@ Opened& opened(std::string_view path) {
   static auto* files = new std::map<std::string, std::unique_ptr<Opened>, std::less<>>();
   const auto found = files->find(path);
   if (found != files->end()) return *found->second;
-  auto file = std::make_unique<Opened>(Opened{std::string(path), import_onnx(std::string(path)).take(), {}, {}, {}});
+  auto file = std::make_unique<Opened>(Opened{std::string(path), import_onnx(std::string(path)).take(), {}, {}});
   return *files->emplace(file->path, std::move(file)).first->second;
 }
 
@@ -177,18 +148,68 @@ Opened& opened(std::string_view path) {
 
 bool is_onnx_file(std::string_view name) { return name.ends_with(".onnx"); }
 
+OnnxOptions onnx_options(const Params& params) {
+  return {.freeze = params.get<std::string>("freeze", ""), .replace_head = params.get<int64_t>("replace_head", 0)};
+}
+
+std::vector<ModelFlag> onnx_flags() {
+  return {{"freeze", std::string(), "a regular expression: weights in whose names it is found are not trained"},
+          {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20}};
+}
+
+ModelInfo onnx_info(const std::string& path) {
+  return {.name = path.c_str(),
+          .description = "of an ONNX file",
+          .model = {},
+          .example = {},
+          .optimizer = "momentum",
+          .learning_rate = 0.01,
+          .schedule = "cosine",
+          .warmup_steps = 0,
+          .train_batch_size = 32,
+          .train_steps = 1000,
+          .augmentation = {},
+          .flags = {},
+          .is_file = true};
+}
+
+BenchCase onnx_bench_case(const std::string& path) {
+  return {.name = path.c_str(),
+          .description = "of an ONNX file",
+          .model = {},
+          .params = {{"optimizer", std::string("momentum")}, {"learning_rate", 0.01}},
+          .features = {},
+          .batch_size = 32};
+}
+
+int64_t onnx_classes(const OnnxModel& model) {
+  const std::vector<OnnxValue>& outputs = model.outputs();
+  return !outputs.empty() && outputs[0].dims.size() >= 2 ? std::max<int64_t>(outputs[0].dims[1], 0) : 0;
+}
+
+Status no_data_for(const OnnxModel& model, const std::string& found) {
+  return Status(
+      Code::kUnsupported,
+      "ONNX file '" + model.path() + "': " + found +
+          "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
+          "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
+          "classes, of the next token, or of an answer's start and end");
+}
+
 const ModelInfo& onnx_model(const std::string& path) {
   Opened& file = opened(path);
-  if (!file.info.model) {
-    file.input = image_input(file.model);
-    file.info = info_of(file.path, file.model, file.input);
-  }
+  if (file.info.model) return file.info;
+  file.info = takes_tokens(file.model) ? token_info(file.path, file.model, token_input(file.model).take())
+                                       : image_info(file.path, file.model, image_input(file.model));
   return file.info;
 }
 
-const BenchCase& onnx_case(const std::string& path) {
+const BenchCase& onnx_case(const std::string& path, const std::map<std::string, int64_t>& dims) {
   Opened& file = opened(path);
-  if (!file.bench) file.bench = std::make_unique<BenchCase>(case_of(file.path, file.model));
+  const OnnxModel model = file.model.with({.dims = dims}).take();
+  const Result<TokenInput> tokens = token_input(model);
+  file.bench =
+      std::make_unique<BenchCase>(tokens.ok() ? token_case(file.path, model, *tokens) : case_of(file.path, model));
   return *file.bench;
 }
 

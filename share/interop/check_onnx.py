@@ -9,12 +9,10 @@ on the first device, or one fails where it is not known to.
 """
 import argparse
 import collections
-import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -23,6 +21,7 @@ import numpy as np
 import onnx
 import onnx.numpy_helper
 from onnx.backend.test.case.node import collect_testcases
+from onnx_cases import run, write_case
 
 # What no device can have as ONNX's reference has it: the random numbers of NumPy, rounding noise that is held to 1e-7, f16 that is
 # rounded after every op.
@@ -37,23 +36,6 @@ def is_apart(model):
     if any(not v.type.HasField("tensor_type") or v.type.tensor_type.elem_type == onnx.TensorProto.STRING for v in values):
         return True
     return any(APART.search(f"{node.domain} {node.op_type}") for node in model.graph.node)
-
-
-def tensor(value, name):
-    if isinstance(value, onnx.TensorProto):
-        return value
-    return onnx.numpy_helper.from_array(np.asarray(value), name)
-
-
-def write_case(directory, model, sets):
-    directory.mkdir(parents=True)
-    (directory / "model.onnx").write_bytes(model.SerializeToString())
-    for i, (inputs, outputs) in enumerate(sets):
-        data = directory / f"test_data_set_{i}"
-        data.mkdir()
-        for stem, values in (("input", inputs), ("output", outputs)):
-            for k, value in enumerate(values):
-                (data / f"{stem}_{k}.pb").write_bytes(tensor(value, "").SerializeToString())
 
 
 def node_cases(root):
@@ -102,13 +84,6 @@ def stored_cases(root):
         ops[path.stem] = "networks"
         write_case(root / path.stem, model, [(inputs, [expected])])
     return ops, apart
-
-
-def run(tenon, root, device):
-    done = subprocess.run([tenon, "run", "--tests", str(root), "--device", device, "--json"], capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        raise RuntimeError(done.stderr.strip() or f"tenon run ended with {done.returncode}")
-    return [json.loads(line) for line in done.stdout.splitlines() if '"event": "test"' in line]
 
 
 def report(device, results, ops, apart, show):

@@ -24,5 +24,7 @@ TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_weights.py" "$build/bi
 TENON_PLUGIN_PATH=$build/lib/tenon "$python" "$here/check_applications.py" "$build/bin/application_tool" || failed=1
 "$python" "$here/check_onnx.py" "$build/bin/tenon" || failed=1
 "$python" "$here/check_onnx_models.py" "$build/bin/tenon" "$build/bin/onnx_tool" || failed=1
+"$python" "$here/check_onnx_keras.py" "$build/bin/tenon" "$build/bin/onnx_tool" || failed=1
+"$python" "$here/check_onnx_sklearn.py" "$build/bin/tenon" || failed=1
 "$python" "$here/check_pytorch.py" "$build/bin/tenon" || failed=1
 exit $failed

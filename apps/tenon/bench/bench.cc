@@ -21,6 +21,7 @@
 #include "command.h"
 #include "model/model_flags.h"
 #include "models/models.h"
+#include "onnx/dims.h"
 #include "process.h"
 #include "profile.h"
 #include "tenon/processes.h"
@@ -45,6 +46,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   flags.integer("rounds", 15, "measurements at most", 1, 1e6);
   flags.number("max_seconds", 20, "no round starts after this", 0, 1e6);
   flags.integer("batch_size", 0, "examples in a step; 0: the case's", 0, 1 << 24);
+  add_dim_flag(flags);
   flags.text("mode", "train", "of a step, unless the case is one of prediction", {"train", "predict"});
   flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
   flags.text("dtype_policy", "float32", "what layers compute in", {"float32", "mixed_bfloat16", "bfloat16"});
@@ -206,7 +208,11 @@ class Bench {
 models::BenchCase case_of(const std::vector<std::string>& words, const Flags& flags) {
   std::vector<std::string> names;
   for (const models::BenchCase& c : models::bench_cases()) names.push_back(c.name);
-  const models::BenchCase* found = words.size() == 1 ? models::find_bench_case(words[0]) : nullptr;
+  const bool is_file = words.size() == 1 && models::is_onnx_file(words[0]);
+  if (flags.given("dim") && !is_file) throw UsageError{"--dim is for an ONNX file"};
+  const models::BenchCase* found = is_file             ? &models::onnx_case(words[0], dims_of(flags))
+                                   : words.size() == 1 ? models::find_bench_case(words[0])
+                                                       : nullptr;
   models::BenchCase out = found ? *found : *models::find_bench_case(only_word(words, "case", names));
   if (flags.integer("batch_size") > 0) out.batch_size = flags.integer("batch_size");
   if (flags.given("mode")) out.mode = flags.text("mode") == "train" ? Mode::kTrain : Mode::kPredict;

@@ -85,8 +85,9 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   params_.set("optimizer", std::string(info_->optimizer));
   params_.set("learning_rate", info_->learning_rate);
   if (record_ && record_->flags.contains("dtype_policy")) params_.set("dtype_policy", record_->flags["dtype_policy"]);
-  for (const char* name : {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer",
-                           "momentum", "nesterov", "epsilon", "clipnorm", "global_clipnorm", "dtype_policy"})
+  for (const char* name :
+       {"train_steps", "learning_rate", "learning_rate_schedule", "warmup_steps", "optimizer", "momentum", "nesterov",
+        "epsilon", "clipnorm", "global_clipnorm", "dtype_policy", "learning_rate_multiplier"})
     for (const Flags::Flag& g : flags.all())
       if (g.name == name) params_.set(name, value_of(g));
   // The model's epsilon is that of its own optimizer; others have theirs.
@@ -148,6 +149,8 @@ ModelRecord ModelRun::record() const {
 // Flags that do nothing with this optimizer.
 void ModelRun::check_optimizer() const {
   if (!flags_.has("optimizer")) return;
+  if (const auto rates = models::learning_rate_multipliers(params_); !rates.ok())
+    throw UsageError{"--" + rates.status().message()};
   const std::string& optimizer = flags_.text("optimizer");
   const auto only_for = [&](const char* flag, const std::vector<std::string>& those) {
     if (flags_.has(flag) && flags_.given(flag) && std::find(those.begin(), those.end(), optimizer) == those.end())

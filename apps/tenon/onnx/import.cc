@@ -1,8 +1,7 @@
 // tenon import: a model of an ONNX file as what TensorFlow, TF Serving and `tenon serve` open.
-#include <charconv>
-
 #include "command.h"
 #include "export_flags.h"
+#include "onnx/dims.h"
 #include "process.h"
 #include "tenon/export.h"
 #include "tenon/exported_model.h"
@@ -13,27 +12,14 @@ namespace {
 
 void declare_import(Flags& flags, const std::vector<std::string>&) {
   add_export_flags(flags);
-  flags.texts("dim", "NAME=SIZE: the size of a dimension that the file leaves open; may be given several times");
-}
-
-OnnxOptions dims_of(const Flags& flags) {
-  OnnxOptions out;
-  for (const std::string& given : flags.list("dim")) {
-    const size_t equals = given.rfind('=');
-    int64_t size = 0;
-    const char* end = given.data() + given.size();
-    const bool number = equals != given.npos && std::from_chars(given.data() + equals + 1, end, size).ptr == end;
-    if (!number || size < 1) throw UsageError{format("--dim: '%s', expected NAME=SIZE", given.c_str())};
-    out.dims[given.substr(0, equals)] = size;
-  }
-  return out;
+  add_dim_flag(flags);
 }
 
 int run_import(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 1, "one FILE.onnx");
   const std::string output = flags.required("output");
   const ExportOptions options = export_options(flags);
-  const OnnxModel model = import_onnx(words[0], dims_of(flags)).take();
+  const OnnxModel model = import_onnx(words[0], {.dims = dims_of(flags)}).take();
   const Strategy strategy(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed"))});
   const std::vector<FeatureSpec> features = model.features();
   {  // makes the variables, with the file's values

@@ -1,3 +1,5 @@
+// A second arithmetic beside sdk/conformance/reference, whose evaluate_node() does all primitives and could stand in its
+// place, once core/import may link it.
 #include "import/onnx/known_ops.h"
 
 #include <algorithm>

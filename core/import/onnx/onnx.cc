@@ -3,6 +3,7 @@
 #include "base/caught.h"
 #include "import/onnx/call.h"
 #include "import/onnx/file/file.h"
+#include "import/onnx/lookups.h"
 #include "import/onnx/plan.h"
 
 namespace tenon {
@@ -55,8 +56,12 @@ Tensor given_as(const onnx::Value& value) {
 Result<OnnxModel> model_of(onnx::OnnxFile file, OnnxOptions options) {
   TENON_ASSIGN(const std::shared_ptr<onnx::Plan> plan, onnx::make_plan(std::move(file), std::move(options)));
   auto impl = std::make_shared<OnnxModel::Impl>();
-  for (const onnx::ValueData& input : plan->file.graph.inputs)
-    if (plan->options.values.count(input.name) == 0) impl->inputs.push_back(seen(input, plan->options));
+  const std::unordered_map<std::string, int64_t> rows = onnx::rows_looked_up(plan->file.graph);
+  for (const onnx::ValueData& input : plan->file.graph.inputs) {
+    if (plan->options.values.count(input.name) != 0) continue;
+    impl->inputs.push_back(seen(input, plan->options));
+    if (const auto found = rows.find(input.name); found != rows.end()) impl->inputs.back().below = found->second;
+  }
   for (const onnx::ValueData& output : plan->file.graph.outputs) impl->outputs.push_back(seen(output, plan->options));
   const std::string scope = plan->options.scope.empty() ? "" : plan->options.scope + "/";
   for (const onnx::TensorData& data : plan->file.graph.initializers) {

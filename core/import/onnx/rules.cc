@@ -15,8 +15,8 @@ const std::multimap<Key, const Rule*>& table() {
          {elementwise_rules(), binary_rules(),    conversion_rules(),    quantization_rules(), shape_rules(),
           movement_rules(),    index_rules(),     order_rules(),         reduction_rules(),    product_rules(),
           convolution_rules(), pooling_rules(),   normalization_rules(), resize_rules(),       sampling_rules(),
-          recurrent_rules(),   attention_rules(), loss_rules(),          tabular_rules(),      control_rules(),
-          signal_rules()})
+          recurrent_rules(),   attention_rules(), loss_rules(),          tabular_rules(),      support_vector_rules(),
+          control_rules(),     signal_rules(),    host_rules()})
       for (const Rule& rule : family) out.emplace(Key{rule.domain, rule.op}, &rule);
     return out;
   }();

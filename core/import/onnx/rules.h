@@ -42,7 +42,9 @@ Rules recurrent_rules();
 Rules attention_rules();
 Rules loss_rules();
 Rules tabular_rules();
+Rules support_vector_rules();
 Rules control_rules();
 Rules signal_rules();
+Rules host_rules();
 
 }  // namespace tenon::onnx

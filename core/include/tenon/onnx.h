@@ -51,6 +51,7 @@ struct OnnxValue {
   std::vector<int64_t> dims;           // -1: any
   std::vector<std::string> dim_names;  // of those that are any; "" where the file gives none
   bool has_shape = false;              // else the file says nothing of its dimensions
+  int64_t below = 0;                   // of an input whose integers are rows of a table: how many it has; 0: not known
 };
 
 struct OnnxVariable {

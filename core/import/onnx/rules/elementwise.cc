@@ -181,7 +181,9 @@ constexpr Rule kRules[] = {
     {"Dropout", dropout_rule},
     {"Elu", elu},
     {"Erf", plain<erf>},
+    {"Erfc", plain<erfc>},  // this and Expm1 are TensorFlow's, which tf2onnx leaves as they are
     {"Exp", plain<exp>},
+    {"Expm1", plain<expm1>},
     {"Floor", plain<floor>},
     {"Gelu", gelu},
     {"Gelu", gelu, "com.microsoft"},

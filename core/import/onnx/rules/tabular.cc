@@ -3,30 +3,12 @@
 #include <cmath>
 
 #include "import/onnx/rules.h"
+#include "import/onnx/scores.h"
 #include "import/onnx/trees.h"
 
 namespace tenon::onnx {
 namespace tabular_ops {
 namespace {
-
-constexpr const char* kMl = "ai.onnx.ml";
-
-Tensor floats(Call& c, const std::vector<double>& values, const Shape& shape) {
-  std::vector<float> narrow(values.begin(), values.end());
-  return constant(c.graph(), {DType::kF32, shape},
-                  {reinterpret_cast<const char*>(narrow.data()), narrow.size() * sizeof(float)});
-}
-
-Tensor row(Call& c, const std::vector<double>& values) {
-  return floats(c, values, Shape({static_cast<int64_t>(values.size())}));
-}
-
-// One number, or one a feature.
-Tensor spread_row(Call& c, const std::vector<double>& values) {
-  return values.size() == 1 ? c.scalar(DType::kF32, values[0]) : row(c, values);
-}
-
-Tensor real(Call& c, size_t i) { return cast(c.in(i), DType::kF32); }
 
 void scaler(Call& c) {
   Tensor x = real(c, 0);
@@ -70,9 +52,25 @@ void feature_vectorizer(Call& c) {
   c.give(parts.size() == 1 ? parts[0] : concat(parts, 1), Element::kF32);
 }
 
+// Of a vector a row.
 void array_feature_extractor(Call& c) {
-  const Tensor x = c.in(0), at = c.in(1);
+  const Tensor at = c.in(1), x = c.in(0).rank() == 1 ? reshape(c.in(0), {1, c.in(0).dim(0)}) : c.in(0);
+  if (x.rank() == 0) fail("an operand of no dimensions");
   c.give(gather(x, reshape(at, {at.elements()}), x.rank() - 1));
+}
+
+// A new last axis, of as many as there are categories. One that is none of them is all zeros.
+void one_hot_encoder(Call& c) {
+  const Ints categories = c.ints("cats_int64s");
+  if (categories.empty()) c.refuse("categories that are strings");
+  const Tensor x = cast(c.in(0), DType::kI64);
+  std::vector<int64_t> dims = x.shape().vec();
+  dims.push_back(static_cast<int64_t>(categories.size()));
+  const Shape shape(dims);
+  const Tensor all = c.ints_constant(categories, Shape({static_cast<int64_t>(categories.size())}));
+  const Tensor is =
+      compare(broadcast(x, shape, iota_list(x.rank())), broadcast(all, shape, {x.rank()}), CompareKind::kEq);
+  c.give(cast(is, DType::kF32), Element::kF32);
 }
 
 void label_encoder(Call& c) {
@@ -102,38 +100,6 @@ void label_encoder(Call& c) {
     y = select(is, scalar_like(y, values[i]), y);
   }
   c.give(y, to);
-}
-
-// Scores become what the model answers.
-Tensor answered(const std::string& how, Tensor x) {
-  if (how == "LOGISTIC") return activation(x, Activation::kSigmoid);
-  if (how == "SOFTMAX") return softmax(x, x.rank() - 1);
-  if (how == "SOFTMAX_ZERO") {
-    const Tensor zero = compare(x, scalar_like(x, 0), CompareKind::kEq);
-    const Tensor e = select(zero, scalar_like(x, 0), exp(x - reduce_max(x, {x.rank() - 1}, true)));
-    return e / reduce_sum(e, {x.rank() - 1}, true);
-  }
-  if (how != "NONE") fail("post_transform '", how, "'");
-  return x;
-}
-
-// The class of the largest score. Of text labels the number.
-Tensor labels_of(Call& c, Tensor index, const Ints& labels) {
-  if (labels.empty()) return cast(index, DType::kI64);
-  return gather(c.ints_constant(labels, Shape({static_cast<int64_t>(labels.size())})), index, 0);
-}
-
-Ints class_labels(Call& c, int64_t* count) {
-  for (const char* name : {"classlabels_ints", "classlabels_int64s"})
-    if (c.has_attr(name) && !c.ints(name).empty()) {
-      const Ints labels = c.ints(name);
-      *count = static_cast<int64_t>(labels.size());
-      return labels;
-    }
-  const std::vector<std::string> names = c.texts("classlabels_strings");
-  if (!names.empty() && c.wants(0)) c.refuse("labels that are strings");
-  *count = static_cast<int64_t>(names.size());
-  return {};
 }
 
 void linear_classifier(Call& c) {
@@ -173,10 +139,22 @@ void linear_regressor(Call& c) {
   c.give(answered(c.text("post_transform", "NONE"), y), Element::kF32);
 }
 
+// Thresholds of f64 are compared with numbers of f64.
+Tensor wide(Call& c) { return c.in(0).dtype() == DType::kF64 ? c.in(0) : real(c, 0); }
+
 void tree_regressor(Call& c) {
   const Trees trees = trees_of(c, "target");
-  c.give(answered(c.text("post_transform", "NONE"), tree_scores(c, trees, real(c, 0), c.integer("n_targets", 1))),
-         Element::kF32);
+  const Tensor y = tree_scores(c, trees, wide(c), c.integer("n_targets", 1), c.text("aggregate_function", "SUM"));
+  c.give(cast(answered(c.text("post_transform", "NONE"), y), DType::kF32), Element::kF32);
+}
+
+void tree_ensemble(Call& c) {
+  constexpr const char* kAggregates[] = {"AVERAGE", "SUM", "MIN", "MAX"};
+  constexpr const char* kAnswers[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
+  const char* how = kAggregates[c.between("aggregate_function", 1, 0, 3)];
+  const char* answer = kAnswers[c.between("post_transform", 0, 0, 4)];
+  const Tensor y = tree_scores(c, trees_with_leaves(c), wide(c), c.integer("n_targets", 1), how);
+  c.give(cast(answered(answer, y), c.in(0).dtype()));
 }
 
 void tree_classifier(Call& c) {
@@ -186,12 +164,12 @@ void tree_classifier(Call& c) {
   const std::string how = c.text("post_transform", "NONE");
   const bool one = classes == 2 && trees.only_column >= 0;
   if (!one) {
-    const Tensor scores = tree_scores(c, trees, real(c, 0), classes);
+    const Tensor scores = tree_scores(c, trees, wide(c), classes, "SUM");
     c.give(labels_of(c, argmax(scores, 1), labels), Element::kI64);
-    return c.give(answered(how, scores), Element::kF32);
+    return c.give(cast(answered(how, scores), DType::kF32), Element::kF32);
   }
   // Two classes with the weights of one: the other has what is left.
-  const Tensor all = tree_scores(c, trees, real(c, 0), classes);
+  const Tensor all = cast(tree_scores(c, trees, wide(c), classes, "SUM"), DType::kF32);
   const Tensor score = part(all, 1, trees.only_column, trees.only_column + 1);
   const Tensor p = how == "LOGISTIC" ? answered(how, score) : score;
   const bool probability = how == "LOGISTIC" || trees.are_probabilities;
@@ -200,42 +178,6 @@ void tree_classifier(Call& c) {
       reshape(cast(compare(p, scalar_like(p, probability ? 0.5 : 0), CompareKind::kGt), DType::kI32), {all.dim(0)});
   c.give(labels_of(c, index, labels), Element::kI64);
   c.give(concat({other, p}, 1), Element::kF32);
-}
-
-// What a support vector machine sees of x and each of its vectors: [B, vectors].
-Tensor kernel_of(Call& c, Tensor x, Tensor vectors) {
-  const std::string kind = c.text("kernel_type", "LINEAR");
-  const std::vector<double> params = c.reals("kernel_params");
-  const double gamma = params.size() > 0 ? params[0] : 0, offset = params.size() > 1 ? params[1] : 0,
-               degree = params.size() > 2 ? params[2] : 0;
-  const Tensor products = dot(x, vectors, {.tb = true, .precision = MathPrecision::kHighest});
-  if (kind == "LINEAR") return products;
-  if (kind == "POLY") return pow(products * gamma + offset, scalar_like(products, degree));
-  if (kind == "SIGMOID") return tanh(products * gamma + offset);
-  if (kind != "RBF") c.refuse("the kernel '", kind, "'");
-  const Tensor sizes = reduce_sum(square(x), {1}, true), own = reduce_sum(square(vectors), {1});
-  return exp((sizes + own - products * 2.0) * -gamma);
-}
-
-void svm_regressor(Call& c) {
-  const Tensor x = real(c, 0);
-  const std::vector<double> coefficients = c.reals("coefficients"), vectors = c.reals("support_vectors"),
-                            rho = c.reals("rho");
-  const int64_t count = c.integer("n_supports", 0);
-  const auto n = static_cast<int64_t>(coefficients.size());
-  Tensor seen = x;
-  if (count > 0) {
-    if (n != count || static_cast<int64_t>(vectors.size()) != count * x.dim(-1))
-      fail(vectors.size(), " numbers of ", count, " vectors");
-    seen = kernel_of(c, x, floats(c, vectors, Shape({count, x.dim(-1)})));
-  } else if (n != x.dim(-1)) {
-    fail(n, " coefficients of ", x.dim(-1), " features");
-  }
-  Tensor y = dot(seen, floats(c, coefficients, Shape({n, 1})), {.precision = MathPrecision::kHighest});
-  if (!rho.empty()) y = y + rho[0];
-  if (c.flag("one_class"))
-    y = select(compare(y, scalar_like(y, 0), CompareKind::kGt), scalar_like(y, 1), scalar_like(y, -1));
-  c.give(answered(c.text("post_transform", "NONE"), y), Element::kF32);
 }
 
 // The scores alone: maps from labels to scores are none of Tenon's values.
@@ -250,8 +192,9 @@ constexpr Rule kRules[] = {
     {"LinearClassifier", linear_classifier, kMl},
     {"LinearRegressor", linear_regressor, kMl},
     {"Normalizer", normalizer, kMl},
-    {"SVMRegressor", svm_regressor, kMl},
+    {"OneHotEncoder", one_hot_encoder, kMl},
     {"Scaler", scaler, kMl},
+    {"TreeEnsemble", tree_ensemble, kMl},
     {"TreeEnsembleClassifier", tree_classifier, kMl},
     {"TreeEnsembleRegressor", tree_regressor, kMl},
     {"ZipMap", zip_map, kMl},

@@ -1,0 +1,39 @@
+// What models of ONNX files share, whatever they take.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "models/models.h"
+#include "tenon/onnx.h"
+
+namespace tenon::models {
+
+// Of the parameters freeze and replace_head.
+OnnxOptions onnx_options(const Params& params);
+std::vector<ModelFlag> onnx_flags();
+// What every such model is trained with, unless flags say otherwise. The model, its examples and further flags are the caller's.
+ModelInfo onnx_info(const std::string& path);
+BenchCase onnx_bench_case(const std::string& path);
+// Classes of the file's model as it is.
+int64_t onnx_classes(const OnnxModel& model);
+
+// The line that says what a file has, and what the runner's data are for.
+Status no_data_for(const OnnxModel& model, const std::string& found);
+
+// A model that takes ids of tokens, and maybe which of them count, which part each is of, and its place: i64 or i32[n,length].
+struct TokenInput {
+  enum class Task : uint8_t { kClasses, kSpan, kNextToken };
+  std::string ids, mask, segments, places;  // names of inputs; "": there is none
+  int64_t length = 0;                       // of the ids; where the file leaves it open, what is usual
+  int64_t vocabulary = 0;                   // rows of the table of ids; 0: not known
+  Task task = Task::kClasses;
+};
+// Whether its inputs are whole numbers, so that it is a model of tokens.
+bool takes_tokens(const OnnxModel& model);
+// An error where there are inputs, or outputs, that the runner has no data for.
+Result<TokenInput> token_input(const OnnxModel& model);
+ModelInfo token_info(const std::string& path, const OnnxModel& model, const TokenInput& input);
+BenchCase token_case(const std::string& path, const OnnxModel& model, const TokenInput& input);
+
+}  // namespace tenon::models
