@@ -13,7 +13,13 @@ namespace tenon {
 namespace {
 
 // A bucket is exchanged while what gives the next one is computed: large enough that its messages are few.
-constexpr int64_t kBucketBytes = 4 << 20;
+constexpr int64_t kBucketBytes = 4 << 20, kLeastBucketBytes = 1 << 20;
+
+// Whether a bucket with so much in it is full when so much more comes. What is large alone, as an embedding whose gradient is the last
+// to be there, does not keep others from going first.
+bool is_full(int64_t bytes, int64_t more) {
+  return bytes >= kBucketBytes || (bytes >= kLeastBucketBytes && bytes + more > kBucketBytes);
+}
 
 bool is_collective(const Node& node) {
   return node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";
@@ -37,8 +43,9 @@ class Sharing {
     take_groups_apart();
     TENON_TRY(check_groups());
     take_states_from_exchanges();
-    graph_ = in_order(std::move(graph_), order_of_exchanges());
+    graph_ = in_order(std::move(graph_), order_of_operands());
     graph_ = prune_inputs(with_buckets());
+    graph_ = in_order(std::move(graph_), order_of_waiting());
     number_replicas();
     TENON_ASSIGN(std::vector<GraphPart> parts, partition(graph_, cut()));
     return SharedPlan{std::move(graph_), std::move(parts)};
@@ -96,20 +103,8 @@ class Sharing {
 
   NodeId maker(ValueId v) const { return v < 0 ? -1 : graph_.values[v].node; }
 
-  // Which nodes need what an exchange gives.
-  std::vector<bool> wait_for_exchanges() const {
-    std::vector<bool> out;
-    for (const Node& node : graph_.nodes)
-      out.push_back(std::any_of(node.operands.begin(), node.operands.end(), [&](ValueId v) {
-        const NodeId n = maker(v);
-        return n >= 0 && (out[static_cast<size_t>(n)] || is_exchange(graph_.nodes[static_cast<size_t>(n)]));
-      }));
-    return out;
-  }
-
-  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand; what needs an
-  // exchange, as updates, behind all that needs none, as metrics.
-  std::vector<NodeId> order_of_exchanges() const {
+  // Nodes of one operand that only exchanges read, as casts of gradients, come right behind what makes the operand.
+  std::vector<NodeId> order_of_operands() const {
     std::vector<bool> waits(graph_.nodes.size(), false);  // for more than its one operand, or with what reads it
     for (const Output& r : graph_.results)
       if (const NodeId n = maker(r.value); n >= 0) waits[n] = true;
@@ -127,8 +122,6 @@ class Sharing {
       order.push_back(n);
     }
     std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return place[a] < place[b]; });
-    const std::vector<bool> needs = wait_for_exchanges();
-    std::stable_partition(order.begin(), order.end(), [&](NodeId n) { return !needs[static_cast<size_t>(n)]; });
     return order;
   }
 
@@ -143,7 +136,7 @@ class Sharing {
     for (const size_t i : order) {
       const Type& type = graph_.type(node.operands[i]);
       const auto [bucket, is_new] = open.try_emplace(type.dtype, out.size(), 0);
-      if (!is_new && bucket->second.second >= kBucketBytes) bucket->second = {out.size(), 0};
+      if (!is_new && is_full(bucket->second.second, type.bytes())) bucket->second = {out.size(), 0};
       if (bucket->second.first == out.size()) out.emplace_back();
       out[bucket->second.first].push_back(i);
       bucket->second.second += type.bytes();
@@ -172,6 +165,78 @@ class Sharing {
     });
   }
 
+  // ---- what waits for what ----
+
+  struct Waits {
+    std::vector<NodeId>
+        begins;  // behind makers of sums that are worth an exchange of their own, while the rest is computed
+    NodeId last_maker = -1;  // of an operand of exchanges that wait for no other
+    // Of each node: 0, it needs no exchange; k, of the exchanges that wait for no other it needs those of what is before begins[k - 1];
+    // more, it needs such as wait for others.
+    std::vector<size_t> of;
+  };
+
+  NodeId last_maker(const Node& node) const {
+    NodeId out = -1;
+    for (const ValueId v : node.operands) out = std::max(out, maker(v));
+    return out;
+  }
+
+  Waits waits_of_nodes() const {
+    Waits out{.begins = begins_of_sums(), .of = {}};
+    for (const Node& node : graph_.nodes) {
+      size_t most = 0;
+      for (const ValueId v : node.operands) {
+        const NodeId n = maker(v);
+        if (n < 0) continue;
+        const Node& from = graph_.nodes[static_cast<size_t>(n)];
+        const size_t before = out.of[static_cast<size_t>(n)];
+        most = std::max(most, !is_exchange(from) ? before
+                              : before > 0       ? out.begins.size() + 2
+                                                 : group_of_sum(out, from));
+      }
+      if (is_exchange(node) && most == 0) out.last_maker = std::max(out.last_maker, last_maker(node));
+      out.of.push_back(most);
+    }
+    return out;
+  }
+
+  size_t group_of_sum(const Waits& waits, const Node& sum) const {
+    const auto behind = std::upper_bound(waits.begins.begin(), waits.begins.end(), last_maker(sum));
+    return static_cast<size_t>(behind - waits.begins.begin()) + 1;
+  }
+
+  std::vector<NodeId> begins_of_sums() const {
+    std::vector<std::pair<NodeId, int64_t>> sums;  // the last node that makes an operand, and the operands' bytes
+    for (const Node& node : graph_.nodes) {
+      if (!is_exchange(node) || node.op == "all_gather") continue;
+      auto& [last, bytes] = sums.emplace_back(last_maker(node), 0);
+      for (const ValueId v : node.operands) bytes += graph_.type(v).bytes();
+    }
+    std::sort(sums.begin(), sums.end());
+    std::vector<NodeId> out;
+    int64_t open = 0;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      open += sums[i].second;
+      if (i + 1 == sums.size() || sums[i + 1].first == sums[i].first || !is_full(open, sums[i + 1].second)) continue;
+      out.push_back(sums[i].first + 1);
+      open = 0;
+    }
+    return out;
+  }
+
+  // What needs an exchange, as updates, comes behind all that needs none, as metrics, and what needs more of them behind what needs
+  // fewer: it is computed while the last ones are under way.
+  std::vector<NodeId> order_of_waiting() const {
+    const Waits waits = waits_of_nodes();
+    std::vector<NodeId> order;
+    for (size_t n = 0; n < waits.of.size(); ++n) order.push_back(static_cast<NodeId>(n));
+    std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) {
+      return waits.of[static_cast<size_t>(a)] < waits.of[static_cast<size_t>(b)];
+    });
+    return order;
+  }
+
   // ---- cutting ----
 
   // Each process's replicas have their numbers among those of all.
@@ -185,34 +250,14 @@ class Sharing {
 
   Cut cut() const {
     Cut out{.moved = {}, .to = PartKind::kExchange, .units = units_};
-    std::vector<std::pair<NodeId, int64_t>> sums;  // the last node that makes an operand, and the operands' bytes
-    for (const Node& node : graph_.nodes) {
-      out.moved.push_back(is_exchange(node));
-      if (!is_exchange(node) || node.op == "all_gather") continue;
-      auto& [last, bytes] = sums.emplace_back(-1, 0);
-      for (const ValueId v : node.operands) last = std::max(last, maker(v)), bytes += graph_.type(v).bytes();
-    }
-    std::sort(sums.begin(), sums.end());
-    int64_t open = 0;
-    for (size_t i = 0; i < sums.size(); ++i) {
-      open += sums[i].second;
-      if (open < kBucketBytes || i + 1 == sums.size() || sums[i + 1].first == sums[i].first) continue;
-      out.begins.push_back(sums[i].first + 1);  // they are worth an exchange of their own, while the rest is computed
-      open = 0;
-    }
-    // What waits for sums, as updates do, is in no part with what gives the last of them.
-    if (const NodeId last = last_of_first_sums(); last >= 0) out.begins.push_back(last + 1);
+    for (const Node& node : graph_.nodes) out.moved.push_back(is_exchange(node));
+    const Waits waits = waits_of_nodes();
+    out.begins = waits.begins;
+    // What waits for sums, as updates do, is in no part with what gives the last of them, nor with what waits for fewer.
+    if (waits.last_maker >= 0) out.begins.push_back(waits.last_maker + 1);
+    for (size_t n = 1; n < waits.of.size(); ++n)
+      if (waits.of[n] > waits.of[n - 1] && waits.of[n - 1] > 0) out.begins.push_back(static_cast<NodeId>(n));
     std::sort(out.begins.begin(), out.begins.end());
-    return out;
-  }
-
-  // The last node that makes an operand of exchanges which wait for no other.
-  NodeId last_of_first_sums() const {
-    const std::vector<bool> waits = wait_for_exchanges();
-    NodeId out = -1;
-    for (size_t i = 0; i < graph_.nodes.size(); ++i)
-      for (const ValueId v : graph_.nodes[i].operands)
-        if (is_exchange(graph_.nodes[i]) && !waits[i]) out = std::max(out, maker(v));
     return out;
   }
 

@@ -88,8 +88,7 @@ bool SharedRoom::see(int64_t pid, int64_t number, uint64_t token) {
 }
 
 Result<std::unique_ptr<SharedRoom>> SharedRoom::open(Wire& wire) {
-  const std::vector<std::string>& hosts = wire.hosts();
-  if (std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) != hosts.end()) return {nullptr};
+  if (!wire.is_on_one_host()) return {nullptr};
   std::unique_ptr<SharedRoom> out(new SharedRoom(wire.count()));
   Offer offer{::getpid(), -1, 0};
   if (wire.rank() == 0 && ::getrandom(&offer.token, sizeof offer.token, 0) == sizeof offer.token &&

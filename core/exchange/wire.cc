@@ -22,20 +22,16 @@ constexpr milliseconds kSilence{7000};  // after which a process counts as lost:
 constexpr milliseconds kAfterError{300}, kAfterEnd{2000};  // for the last messages of a process that has left
 constexpr milliseconds kOwnSleep{2000};  // a process that was stopped itself for so long knows nothing of the others
 
-// Waits a little longer each time that nothing came: first for messages that are under way, then for those that take long,
-// and leaves the core to whoever computes.
-class Patience {
- public:
-  void nothing_came() {
-    ++times_;
-    if (times_ < 200) return;
-    if (times_ < 400) return std::this_thread::yield();
-    std::this_thread::sleep_for(microseconds(times_ < 2000 ? 20 : 200));
-  }
+// How long a wait looks again at once: what is under way in this machine's memory comes soon, and nothing from another machine is worth
+// the core of whoever computes.
+constexpr microseconds kLookWithin{100}, kLookBetween{20};
+constexpr microseconds kLeastSleep{20}, kMostSleep{200};
 
- private:
-  int times_ = 0;
-};
+// Sleeps in proportion to how long nothing came.
+void sleep_after(std::chrono::steady_clock::duration waited) {
+  const auto some = std::chrono::duration_cast<microseconds>(waited) / 8;
+  std::this_thread::sleep_for(std::clamp(some, kLeastSleep, kMostSleep));
+}
 
 }  // namespace
 
@@ -51,6 +47,7 @@ Wire::Wire(const tenon_transport& transport)
   for (uint32_t r = 0; r < transport.count; ++r) {
     const char* const host = transport_->host(transport_->self, r);
     hosts_.emplace_back(host ? host : "?");
+    one_host_ = one_host_ && hosts_.back() == hosts_.front();
   }
   listen();
 }
@@ -129,13 +126,15 @@ Status Wire::wait(std::span<const Request> requests) {
 }
 
 Status Wire::wait_until(const std::function<bool()>& done) {
-  Patience patience;
+  if (done()) return {};
+  const auto begun = Clock::now();
+  const auto look = one_host_ ? kLookWithin : kLookBetween;
   while (!done()) {
     waiting_ = true;
     const Status tended = tend();
     waiting_ = false;
     TENON_TRY(tended);
-    if (!done()) patience.nothing_came();
+    if (const auto waited = last_tended_ - begun; !done() && waited > look) sleep_after(waited);
   }
   return {};
 }

@@ -40,6 +40,7 @@ class Wire {
   int rank() const { return rank_; }
   int count() const { return count_; }
   const std::vector<std::string>& hosts() const { return hosts_; }
+  bool is_on_one_host() const { return one_host_; }
 
   using Request = uint32_t;
   Result<Request> send(int to, MessageTag tag, const void* data, size_t bytes);
@@ -81,6 +82,7 @@ class Wire {
   const std::unique_ptr<const tenon_transport> transport_;
   const int rank_, count_;
   std::vector<std::string> hosts_;
+  bool one_host_ = true;
   std::vector<uint8_t> done_;                     // of each request
   std::vector<Request> free_;                     // requests that are complete and were waited for
   std::vector<std::optional<std::string>> left_;  // of each process, what it said

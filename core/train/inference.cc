@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "tenon/processes.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"
 #include "train/inference_run.h"
@@ -82,6 +83,7 @@ class Estimator::Inference {
       : m_(m), data_(std::move(data)), mode_(mode), remainder_(remainder) {}
 
   Status prepare(const std::string& checkpoint, int64_t most) {
+    TENON_TRY(expect_same_in_processes("the data", data_.data_text()));
     TENON_ASSIGN(function_,
                  m_.function(data_.specs(), data_.batch_size, mode_, static_cast<int>(most), true, remainder_));
     TENON_ASSIGN(at_, m_.provide(function_->executable().graph, checkpoint));
@@ -194,9 +196,11 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
       TENON_TRY(run.call([&](Callback& c) { c.on_test_batch_end(run, done_so_far - 1, logs); }));
     }
   }
-  if (totals.rows() == 0 && pass.left_out() == 0) return invalid("evaluation: the input has no batch of ", batch, pass.passed_over());
+  if (totals.rows() == 0 && pass.left_out() == 0)
+    return invalid("evaluation: the input has no batch of ", batch, pass.passed_over());
   if (totals.rows() == 0)
-    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit", pass.passed_over());
+    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit",
+                   pass.passed_over());
   pass.report();
   const EvalResult result = totals.result(pass.step());
   m.bad_loss = !std::isfinite(result.at("loss"));

@@ -160,7 +160,7 @@ class Estimator::Training {
       m_.input = {};
     }
     World* const world = World::joined();
-    if (world) TENON_TRY(world->expect_same("the data", data_text()));
+    if (world) TENON_TRY(world->expect_same("the data", cat(input_->data_text(), ", from example ", m_.input.samples)));
     // Processes that share a step end it together, between calls.
     TENON_TRY(function_->open(*input_, m_.input, [this, world] { return !world && m_.interrupted(); }));
     if (m_.on_tpu())
@@ -169,11 +169,6 @@ class Estimator::Training {
     if (m_.input.samples > 0 && !function_->feed()->pipeline().resumed_exactly())
       m_.info("the input is not the one that the checkpoint was trained on; its order starts elsewhere");
     return {};
-  }
-
-  std::string data_text() const {
-    return cat(input_->datasets[0].size(), " examples, fingerprint ", input_->data_fingerprint(), ", from example ",
-               m_.input.samples);
   }
 
   const Executable& executable() const { return function_->executable(); }

@@ -61,3 +61,19 @@ expect() {
 result() {
   tail -n 1 "$work/out" | sed -n "s/.*\"$1\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"
 }
+
+# Whether the first process of a trace's file has exchanges, and whether any went on beside an op: "NAME: exchanges beside ops".
+exchanges_in() {
+  gzip -dc "$1" | perl -MJSON::PP -e '
+    my (%lines, @exchanges, @ops, $process);
+    local $/;
+    for my $e (@{decode_json(<STDIN>)->{traceEvents}}) {
+      $lines{$e->{tid}} = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "thread_name";
+      $process = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "process_name";
+      next if $e->{ph} ne "X" || $e->{pid} != 1;
+      push @exchanges, $e if $lines{$e->{tid}} =~ /^Exchanges/;
+      push @ops, $e if $lines{$e->{tid}} eq "XLA Ops";
+    }
+    my $beside = grep { my $x = $_; grep { $_->{ts} < $x->{ts} + $x->{dur} && $x->{ts} < $_->{ts} + $_->{dur} } @ops } @exchanges;
+    print $process, ": ", scalar(@exchanges) > 0 ? "exchanges" : "none", $beside > 0 ? " beside ops" : " alone"'
+}

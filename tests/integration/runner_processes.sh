@@ -127,18 +127,7 @@ for rank in 0 1; do
   for kind in xplane.pb trace.json.gz; do
     ls "$work/profile/plugins/profile"/*/rank_${rank}_*."$kind" >/dev/null 2>&1 || complain "no $kind of process $rank: $(ls -R "$work/profile")"
   done
-  found=$(gzip -dc "$work/profile/plugins/profile"/*/rank_${rank}_*.trace.json.gz | perl -MJSON::PP -e '
-    my (%lines, @exchanges, @ops, $process);
-    local $/;
-    for my $e (@{decode_json(<STDIN>)->{traceEvents}}) {
-      $lines{$e->{tid}} = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "thread_name";
-      $process = $e->{args}{name} if $e->{pid} == 1 && $e->{name} eq "process_name";
-      next if $e->{ph} ne "X" || $e->{pid} != 1;
-      push @exchanges, $e if $lines{$e->{tid}} =~ /^Exchanges/;
-      push @ops, $e if $lines{$e->{tid}} eq "XLA Ops";
-    }
-    my $beside = grep { my $x = $_; grep { $_->{ts} < $x->{ts} + $x->{dur} && $x->{ts} < $_->{ts} + $_->{dur} } @ops } @exchanges;
-    print $process, ": ", scalar(@exchanges) > 0 ? "exchanges" : "none", $beside > 0 ? " beside ops" : " alone"')
+  found=$(exchanges_in "$work/profile/plugins/profile"/*/rank_${rank}_*.trace.json.gz)
   [ "$found" = "rank $rank ($(hostname)): /host:CPU: exchanges beside ops" ] || complain "the trace of process $rank shows: $found"
 done
 
@@ -205,6 +194,24 @@ refused 1 'has the arguments devices, process 0' other "${one[@]}" -- "$tenon" d
 refused 1 'has the arguments bench step resnet20' other "$tenon" bench step mlp_tiny --device cpu -- "$tenon" bench step resnet20 --device cpu
 refused '1 or 2' 'process 1 on '"$(hostname)"': unknown flag --nonsense' other "${one[@]}" -- "${one[@]}" --nonsense
 refused 2 'tenon train: unknown flag --nonsense' other "${one[@]}" --nonsense -- "${one[@]}" --nonsense
+# The same place, which holds other data for one: to train on, or to evaluate.
+for of in one two three; do mkdir "$work/$of"; done
+make_idx "$work/idx-2" 300 90
+make_idx "$work/idx-3" 256 60
+expect 0 '' "$tenon" convert idx --input "$work/idx" --output "$work/one/data" --json
+expect 0 '' "$tenon" convert idx --input "$work/idx-2" --output "$work/two/data" --json
+expect 0 '' "$tenon" convert idx --input "$work/idx-3" --output "$work/three/data" --json
+apart() { # WHERE ARGS..: process 1 is in another place than process 0
+  local where=$work/$1 command=("$tenon" "${@:2}" --data_dir data --device cpu)
+  mpirun -q --bind-to none -n 1 -wdir "$work/one" "${command[@]}" : -n 1 -wdir "$where" "${command[@]}"
+}
+refused 1 "process 1 on $(hostname) has the data 300 examples" apart two train fashion --train_batch_size 16 --train_steps 1
+refused 1 "process 1 on $(hostname) has the data 60 examples" apart three evaluate fashion --model_dir "$work/model"
+refused 1 "process 1 on $(hostname) has the data 60 examples" apart three predict fashion --model_dir "$work/model" --output "$work/none.csv"
+# What bench step says of its exchange.
+together 2 bench step mlp_tiny --all_reduce_dtype bf16 --rounds 1 --device cpu --json >"$work/out" 2>"$work/err" ||
+  complain "bench step: $(cat "$work/err")"
+refused 2 '--shard_optimizer_state is for several units or processes' "$tenon" bench step mlp_tiny --device cpu --shard_optimizer_state
 # Sums in one have other last bits.
 refused 1 'has the device cpu with 1 units of CPU, 0.1.0 (baseline), process 0' other "${one[@]}" -- env TENON_CPU_ISA=baseline "${one[@]}"
 # One has no memory: to begin with, or for what it trains. One has no transport.

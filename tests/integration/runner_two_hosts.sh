@@ -58,6 +58,14 @@ together "${training[@]}" --device cpu --model_dir "$work/model" || complain "tw
 [ -n "$expected" ] && [ "$(result hash)" = "$expected" ] || complain "two hosts: hash '$(result hash)', expected '$expected'"
 expect 0 '' "$tenon" inspect checkpoint "$work/model"
 
+# What goes over the wire goes on beside what is computed.
+together train mlp --hidden 2048,2048 --synthetic --train_batch_size 128 --train_steps 8 --noevaluate --threads 1 --device cpu \
+  --profile "$work/profile" || complain "profile: $(cat "$work/err")"
+for rank in 0 1; do
+  found=$(exchanges_in "$work/profile/plugins/profile"/*/rank_${rank}_*.trace.json.gz)
+  [ "$found" = "rank $rank ($name-$rank): /host:CPU: exchanges beside ops" ] || complain "the trace of process $rank shows: $found"
+done
+
 # A mistake is one line, whatever the number of hosts.
 together train mlp --synthetic --device cpu --train_batch_size 15 --train_steps 1
 [ $? -eq 1 ] || complain "a batch that cannot be divided: $(cat "$work/err")"

@@ -50,6 +50,7 @@ void declare_bench(Flags& flags, const std::vector<std::string>& words) {
   flags.text("mode", "train", "of a step, unless the case is one of prediction", {"train", "predict"});
   flags.boolean("deterministic", false, "let backends choose no kernel by the clock; cpu never does");
   flags.text("dtype_policy", "float32", "what layers compute in", {"float32", "mixed_bfloat16", "bfloat16"});
+  add_replica_flags(flags);
   flags.boolean("profile", false, "print where the time goes, beside the limits of this machine");
   flags.text("profile_by", "op", "a line for each of these", {"op", "node"});
 }
@@ -113,6 +114,9 @@ class Bench {
     config.seed = static_cast<uint64_t>(flags_.integer("seed"));
     config.deterministic = flags_.boolean("deterministic");
     config.trace = flags_.boolean("profile");
+    config.all_reduce_dtype = all_reduce_dtype_of(flags_);
+    config.shard_optimizer_state = flags_.boolean("shard_optimizer_state");
+    expect_replicas(config.device);
     Params params = case_.params;
     params.set("dtype_policy", flags_.text("dtype_policy"));
     StepRunner runner =
@@ -128,6 +132,13 @@ class Bench {
   }
 
  private:
+  void expect_replicas(const std::string& device) const {
+    const std::string flag = given_replica_flag(flags_);
+    if (flag.empty()) return;
+    const ResolvedDevice found = resolve_device(device).take();
+    if (found.replicas == 1) throw UsageError{of_one_replica(flag, found.device)};
+  }
+
   // Profiles a tenth of a second, two calls at least.
   void profile(StepRunner& runner) {
     const double call_ms = ms_.front() * case_.steps_per_call;

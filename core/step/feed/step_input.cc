@@ -77,6 +77,10 @@ uint64_t StepInput::data_fingerprint() const {
   return all;
 }
 
+std::string StepInput::data_text() const {
+  return cat(datasets[0].size(), " examples, fingerprint ", data_fingerprint());
+}
+
 StepPipeline::StepPipeline(const StepInput& input)
     : batch_size_(input.batch_size),
       rows_(input.datasets[0].options().batch_size),
@@ -116,7 +120,8 @@ Result<std::unique_ptr<StepPipeline>> StepPipeline::create(const StepInput& inpu
     std::vector<BatchSlot> memory;
     for (const BatchSlot& slot : slots)
       for (int k = 0; k < out->parts_; ++k)
-        memory.push_back(out->count_ == 1 && out->parts_ == 1 ? slot : out->part_of(slot, data.specs(), row + k * out->rows_));
+        memory.push_back(out->count_ == 1 && out->parts_ == 1 ? slot
+                                                              : out->part_of(slot, data.specs(), row + k * out->rows_));
     TENON_ASSIGN(auto pipeline, InputPipeline::create(data, pool, std::move(memory), out->state_of(from, data)));
     out->pipelines_.push_back(std::move(pipeline));
     row += out->parts_ * out->rows_;

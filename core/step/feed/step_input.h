@@ -19,6 +19,7 @@ struct StepInput {
 
   const std::vector<FeatureSpec>& specs() const { return datasets[0].specs(); }
   uint64_t data_fingerprint() const;  // of all pipelines' data; 0: unknown
+  std::string data_text() const;      // what is the same where two have the same data
 
   int64_t batch_size;             // of the step, on all units
   std::vector<Dataset> datasets;  // one a pipeline; each gives as many rows of a step, in one batch or several
