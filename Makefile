@@ -72,7 +72,7 @@ check-sanitizers: packages
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
-	@tests/trust/sanitizers --seconds $$(( $(or $(HOURS),6) * 3600 )) $(if $(TESTS),--tests '$(TESTS)') \
+	@tests/trust/sanitizers --seconds $$(( $(or $(HOURS),6) * 3600 )) $(if $(value TESTS),--tests '$(value TESTS)') \
 	  $(if $(TARGETS),--targets '$(TARGETS)') $(SANITIZER)
 
 # The tests are left out: only what trains is built.
