@@ -28,7 +28,7 @@ help:
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
-	@echo 'make check-sanitizers    build asan, tsan and debug beside it, or go on building them, and run all tests under sanitizers (HOURS=6)'
+	@echo 'make check-sanitizers    build with sanitizers, in build/asan and build/tsan, and run all tests (SANITIZER=address|thread TESTS=RE HOURS=6)'
 	@echo 'make check-interop       exchange files with TensorFlow, Keras, PyTorch, ask the server; have TensorBoard read summaries'
 	@echo 'make check-opencl        the whole conformance suite on opencl-gpu.so (8 minutes; at first far longer)'
 	@echo 'make check-compiler      the whole conformance suite on the example that compiles graphs (10 minutes)'
@@ -67,9 +67,13 @@ ifneq ($(PACKAGES),no)
 endif
 	@tests/trust/run --build $(RELEASE) --seconds $(or $(SECONDS),1200) $(if $(HOURS),--hours $(HOURS)) $(ROWS)
 
-check-sanitizers: ROWS = 26
-check-sanitizers: HOURS = 6
-check-sanitizers: check-trust
+# SANITIZER=address or thread: one of them; TESTS: those that match; TARGETS: what these need, instead of all.
+check-sanitizers: packages
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
+	@tests/trust/sanitizers --seconds $$(( $(or $(HOURS),6) * 3600 )) $(if $(value TESTS),--tests '$(value TESTS)') \
+	  $(if $(TARGETS),--targets '$(TARGETS)') $(SANITIZER)
 
 # The tests are left out: only what trains is built.
 quickstart: configure

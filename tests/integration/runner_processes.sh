@@ -1,7 +1,7 @@
 #!/bin/bash
 # Training by several processes: mpirun -n N tenon train. N processes have the bits of one with N units; what fails in one ends all,
 # with one line; a run that was killed goes on with any number of processes.
-#   runner_processes.sh TENON FOLDER_OF_TRANSPORT_MUTE
+#   runner_processes.sh TENON FOLDER_OF_TRANSPORT_MUTE [sanitized]     a sanitizer takes memory of its own
 . "$(dirname "$0")/runner_lib.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
 together() { # N ARGS..
@@ -216,9 +216,11 @@ refused 2 '--shard_optimizer_state is for several units or processes' "$tenon" b
 refused 1 'has the device cpu with 1 units of CPU, 0.1.0 (baseline), process 0' other "${one[@]}" -- env TENON_CPU_ISA=baseline "${one[@]}"
 # One has no memory: to begin with, or for what it trains. One has no transport.
 wide=("$tenon" train mlp --hidden 3072,3072 --synthetic --train_batch_size 16 --train_steps 2 --noevaluate --threads 1 --device cpu)
-refused 1 'this is process 1 of 2 that mpirun started: ' other "${wide[@]}" -- prlimit --as=150000000 "${wide[@]}"
-refused 1 'this is process 0 of 2 that mpirun started: ' other prlimit --as=150000000 "${wide[@]}" -- "${wide[@]}"
-refused 1 "tenon train: process 1 on $(hostname): " other "${wide[@]}" -- prlimit --as=420000000 "${wide[@]}"
+if [ "${3-}" != sanitized ]; then
+  refused 1 'this is process 1 of 2 that mpirun started: ' other "${wide[@]}" -- prlimit --as=150000000 "${wide[@]}"
+  refused 1 'this is process 0 of 2 that mpirun started: ' other prlimit --as=150000000 "${wide[@]}" -- "${wide[@]}"
+  refused 1 "tenon train: process 1 on $(hostname): " other "${wide[@]}" -- prlimit --as=420000000 "${wide[@]}"
+fi
 refused 1 'this is process 1 of 2 that mpirun started: no transport/none.so' other "${one[@]}" -- env TENON_TRANSPORT=none "${one[@]}"
 refused 1 'no transport/none.so' env TENON_TRANSPORT=none OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 "$tenon" train fashion \
   "${data[@]}" --device cpu --train_steps 1
