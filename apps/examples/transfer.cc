@@ -11,7 +11,7 @@
 
 using namespace tenon;
 
-// Of every other class, from the first or the second on, which are counted anew; of them the first so many images.
+// The first so many images of every other class, from the first or the second on; these classes are counted anew.
 FitData read(const examples::Flags& flags, const std::string& split, int from, int64_t most) {
   const int64_t size = flags.whole("size", 1024);
   std::vector<std::string> files;

@@ -54,7 +54,7 @@ std::span<const ModelInfo> catalogue();
 // The model of an ONNX file, which stays open. Throws Error where it cannot be read, or is none that the runner has data for.
 bool is_onnx_file(std::string_view name);
 const ModelInfo& onnx_model(const std::string& path);
-// Of either, or a file's; nullptr when there is none. The catalogue's by Keras's name, too. Throws Error of a file.
+// Finds one of either, or a file's; nullptr when there is none. The catalogue has Keras's names, too. Throws Error where a file is no model.
 const ModelInfo* find_model(std::string_view name);
 
 // What a case feeds: random numbers of this shape an example.

@@ -64,7 +64,7 @@ Tensor as_input(Tensor x, const ImageInput& input, const std::string& how) {
   return input.channels_first ? transpose(x, {0, 3, 1, 2}) : x;
 }
 
-// Of [n, classes], or with more axes, of which none is left.
+// Scores [n, classes], whatever other axes of one the file gives.
 Tensor logits_of(const OnnxModel& model, Tensor x, const std::string& input) {
   Features features;
   features.set(input, x);

@@ -33,7 +33,7 @@ inline constexpr std::array kCountedCodes = {200, 400, 401, 404, 405, 408, 413, 
                                              429, 431, 500, 501, 503, 504, 505, 0};
 using CodeCounts = std::array<std::atomic<uint64_t>, kCountedCodes.size()>;
 
-// Of a version of a model. It stays when the version has gone.
+// What is counted of a model's version. It stays when the version has gone.
 struct VersionMetrics {
   VersionMetrics(std::string model_name, int64_t number);
 

@@ -31,7 +31,7 @@ ExportOptions options_of(const Flags& flags, const ModelRun& model) {
   return out;
 }
 
-// Of Tenon's part of it, which has the order in which values were declared; else of TensorFlow's.
+// The signatures that Tenon's part of it tells, in the order in which values were declared; else those of TensorFlow's.
 std::vector<SavedSignature> signatures_of(const std::string& path, bool frozen) {
   if (frozen) return saved_signatures(path).take();
   std::vector<SavedSignature> out;

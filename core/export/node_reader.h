@@ -16,7 +16,7 @@ inline PerRows fixed(int64_t number) { return {number, 0}; }
 Dims fixed(const Ints& numbers);
 PerRows sum(const PerRows& a, const PerRows& b);
 PerRows times(const PerRows& a, int64_t b);
-// Of dims [begin, end). Throws Lacking where the number of rows is in it twice.
+// The product of dims [begin, end). Throws Lacking where the number of rows is in it twice.
 PerRows product(const Dims& dims, size_t begin, size_t end);
 
 // What the other format cannot say; thrown for one node, gathered for all.

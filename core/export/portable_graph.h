@@ -62,8 +62,8 @@ struct PortableGraph {
   Status verify() const;
 };
 
-// Of a function that traces the same program for any number of rows: it is called for three of them. An error names the node that
-// depends on the number of rows in another way, draws random numbers, or changes a variable.
+// Makes it of a function that traces the same program for any number of rows, which is called for three of them. An error names the node
+// that depends on the number of rows in another way, draws random numbers, or changes a variable.
 Result<PortableGraph> portable(const std::function<Result<Trace>(int64_t rows)>& trace);
 
 // Only what these results need, by name.

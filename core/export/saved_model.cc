@@ -17,7 +17,7 @@ namespace tenon {
 namespace tensorflow {
 namespace {
 
-// Of the ops and attributes that are written; TensorFlow 2.12 and later have all of them.
+// The version of the ops and attributes that are written; TensorFlow 2.12 and later have all of them.
 constexpr int kProducer = 1395;
 constexpr const char* kVersion = "2.12.0";
 

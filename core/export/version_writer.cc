@@ -105,7 +105,7 @@ Status write_warm_up(const ModelFile& model, const std::string& path) {
   return writer.close();
 }
 
-// Of the signature that takes tensors, which "serving_default" is unless it takes files.
+// The file of the signature that takes tensors, which "serving_default" is unless it takes files.
 Result<std::string> onnx_bytes(const VersionContents& contents, bool with_weights) {
   const auto takes_tensors = [](const ServingSignature& signature) {
     return std::all_of(signature.inputs.begin(), signature.inputs.end(),

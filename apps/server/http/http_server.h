@@ -27,8 +27,8 @@ struct HttpOptions {
                                << 20;  // of all requests that have no answer yet; beyond it the answer is 503
   uint32_t max_header_bytes = 16384;
   int64_t max_connections = 4096;  // beyond it the answer is 503
-  // Of a connection without a request; of a request's head; and of its body, and of the peer's reading of the answer, with a second
-  // more for each 64 KiB.
+  // How long a connection may have no request, a request's head may take, and its body, or the peer's reading of the answer, with a
+  // second more for each 64 KiB.
   std::chrono::milliseconds idle_time{10000};
   std::shared_ptr<TlsContext> tls = {};  // nullptr: none
 };

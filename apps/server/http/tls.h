@@ -32,7 +32,7 @@ class TlsContext {
   virtual std::unique_ptr<TlsSession> session() = 0;
 };
 
-// Of PEM files: a certificate with those that vouch for it, and its key. TLS 1.2 and 1.3.
+// Reads PEM files: a certificate with those that vouch for it, and its key. TLS 1.2 and 1.3.
 Result<std::unique_ptr<TlsContext>> open_tls(const std::string& certificate, const std::string& key);
 
 }  // namespace tenon::server

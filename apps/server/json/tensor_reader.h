@@ -38,7 +38,7 @@ class TensorReader {
   std::byte* next_ = nullptr;  // of the row that is added
 };
 
-// Of an element, for messages: cut where it is long.
+// An element's text for messages, cut where it is long.
 std::string json_text(simdjson::dom::element value);
 // "Number", "Array", ..
 const char* json_type_name(simdjson::dom::element value);

@@ -6,7 +6,8 @@
 
 namespace tenon::server {
 
-// Of names, sizes and times of the files below: another one when something was written there. What cannot be read counts as empty.
+// A number made of names, sizes and times of the files below: another one when something was written there. What cannot be read counts
+// as empty.
 uint64_t files_fingerprint(const std::string& directory);
 
 }  // namespace tenon::server

@@ -14,7 +14,7 @@ enum class RequestMethod : uint8_t { kPredict, kClassify, kRegress };
 // output with one number. As TF Serving by itself, it does not look at the signature's method_name.
 Status check_method(const ServingSignature& signature, RequestMethod method);
 
-// Of what the signature gave. REQUIRED: check_method.
+// What the method answers with, among what the signature gave. REQUIRED: check_method.
 const Array& class_scores(const ServingSignature& signature, const Arrays& outputs);
 std::vector<float> regression_values(const ServingSignature& signature, const Arrays& outputs);
 

@@ -96,7 +96,7 @@ void ModelVersions::tell(std::string* last, std::string complaint) const {
   if (!last->empty()) log_(config_.name + ": " + *last);
 }
 
-// Of the versions that are served, "2, 1"; "none". REQUIRED: the mutex is held.
+// The versions that are served, as "2, 1"; "none". REQUIRED: the mutex is held.
 std::string ModelVersions::served_text() const {
   std::string out;
   for (const auto& entry : served_) out += (out.empty() ? "" : ", ") + std::to_string(entry.first);
@@ -191,7 +191,7 @@ void ModelVersions::drop_unused() {
   }
 }
 
-// Of the versions that are served: which one a request gets that names none. REQUIRED: there is one; the mutex is held.
+// The version that a request gets that names none. REQUIRED: one is served; the mutex is held.
 const std::shared_ptr<LoadedVersion>* ModelVersions::pick() const {
   auto it = served_.begin();
   if (config_.canary == 0 || served_.size() < 2) return &it->second;

@@ -41,7 +41,7 @@ RouteKind kind_of_verb(std::string_view verb) {
   return verb == "regress" ? RouteKind::kRegress : RouteKind::kNone;
 }
 
-// Of what follows "/v1/models/".
+// Reads what follows "/v1/models/".
 Route route_of_model(std::string_view rest) {
   Route route{RouteKind::kStatus};
   if (const size_t colon = rest.rfind(':'); colon != rest.npos) {

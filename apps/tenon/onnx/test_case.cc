@@ -73,7 +73,7 @@ void compare(const std::string& name, const Array& found, const Array& expected,
     to.passed = false;
     return;
   }
-  // Of bf16 two of its steps, as ONNX's own tests allow.
+  // bf16 may be two of its steps off, as ONNX's own tests allow.
   const double relative = expected.dtype() == DType::kBF16 ? std::max(tolerance.relative, 0x1p-6) : tolerance.relative;
   const std::vector<double> a = found.to<double>(), b = expected.to<double>();
   for (size_t i = 0; i < a.size(); ++i) {

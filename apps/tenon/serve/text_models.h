@@ -8,7 +8,7 @@
 
 namespace tenon::runner {
 
-// Of directories that `tenon train transformer`, as `tenon translate` and `tenon summarize` use it, and `tenon train gpt` made. Throws
+// Loads directories that `tenon train transformer` made, as `tenon translate` and `tenon summarize` use it, or `tenon train gpt`. Throws
 // Error.
 std::unique_ptr<server::TextModel> translation_model(const std::string& model_dir, const std::string& device,
                                                      bool summarizes);

@@ -83,7 +83,7 @@ FirstRecord first_of(const DataSet& set) {
   return out;
 }
 
-// Of the first image that can be read.
+// The side of the first image that can be read.
 ImageSide own_size(const DataSet& set) {
   const Dataset images = source_of(set).map(decoded).ignore_errors();
   const ElementIterator first = images.elements(1);

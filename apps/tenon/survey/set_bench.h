@@ -24,7 +24,7 @@ struct SetBench {
     const char* name;  // "read", "decode", "change", "batch"
     double core_ms;    // for one of them
   };
-  // Of what the rate is of. "batch" is what the others are not.
+  // What the time of one of them goes into. "batch" is what the others are not.
   std::vector<Part> parts = {};
 };
 

@@ -202,7 +202,7 @@ class Tally {
 
   const DataSet& set_;
   int64_t shown_;
-  // Of folders, which come one after the other: images that may be good, how many of each are shown, and were.
+  // Folders come one after the other: images of each that may be good, how many of them are to be shown, and were.
   std::map<int64_t, int64_t> there_ = {}, shares_ = {}, shown_of_class_ = {};
   std::vector<ShownExample>* first_;
   SetSurvey out_;

@@ -32,7 +32,7 @@ int64_t most_decoded(int64_t file_bytes) {
 
 Descriptor file_in_memory() { return above_standard_streams(::memfd_create("tenon-hdf5", MFD_CLOEXEC)); }
 
-// Of the child alone. What this process had mapped before it was forked counts too.
+// Limits the child alone. What this process had mapped before it was forked counts too.
 void limit_memory(int64_t decoded) {
   std::ifstream status("/proc/self/statm");
   uint64_t pages = 0;

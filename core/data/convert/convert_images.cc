@@ -105,7 +105,7 @@ bool looks_like_image(const std::string& path) {
   return bytes.ok() && image_format({head, *bytes}) != ImageFormat::kUnknown;
 }
 
-// Of each row.
+// Tells it of each row.
 Result<std::vector<char>> look_like_images(const std::vector<Row>& rows, ThreadPool& pool) {
   std::vector<char> out(rows.size());
   for (const Status& looked : for_each_item(&pool, rows.size(), [&](size_t i) -> Status {

@@ -11,7 +11,7 @@ namespace {
 constexpr int kPeriod = 24;                // values: whole vectors and whole pixels of 1, 3 and 4 channels
 constexpr int64_t kBlock = 256 * kPeriod;  // values that stay in the nearest cache
 
-// Of n values, where a and b repeat after kPeriod.
+// a x + b of n values, where a and b repeat after kPeriod.
 TENON_INLINE void scale_block(float* __restrict values, int64_t n, const float* __restrict a,
                               const float* __restrict b) {
   int64_t i = 0;

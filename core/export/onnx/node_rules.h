@@ -45,7 +45,7 @@ class NodeScribe : public NodeReader {
 
   std::string_view op() const { return op_; }  // ONNX's, which the table of rules has beside this rule
   NodeWriter& nodes() { return nodes_; }
-  // Of a broadcast: whether all that read it repeat it by themselves.
+  // Whether all that read a broadcast repeat it by themselves.
   bool is_narrow() const { return narrow_; }
   void set_narrow(bool narrow) { narrow_ = narrow; }
 

@@ -73,7 +73,7 @@ std::vector<Written> divide(NodeScribe& n) {
   return n.narrow_as(e.first, n.write("Where", {negative, n.write("Neg", {a}), quotient}), dtype);
 }
 
-// Of bools: or, and.
+// The larger or smaller one; among bools these are or and and.
 std::vector<Written> extreme(NodeScribe& n) {
   if (n.dtype() != DType::kBool) return arithmetic(n);
   return {{n.write(n.op() == "Max" ? "Or" : "And", {n.in(0), n.in(1)})}};

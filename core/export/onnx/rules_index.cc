@@ -38,7 +38,7 @@ Dims entry_dims(const NodeScribe& n, size_t batch, size_t axis) {
 
 Ref gathered(NodeScribe& n, const Ref& index, size_t axis, size_t batch) {
   if (batch == 0) return n.write("Gather", {n.in(0), index}, {number_field("axis", static_cast<int64_t>(axis))});
-  // Of x[b, axis, p, s] it gives [b, j, p, s].
+  // It makes [b, j, p, s] of x[b, axis, p, s].
   const size_t rank = n.dims().size(), width = n.dims(1).size() - batch, between = axis - batch;
   Ints to_batch = identity(rank), back = identity(rank - 1 + width);
   const auto at = [](Ints& perm, size_t place) { return perm.begin() + static_cast<std::ptrdiff_t>(place); };

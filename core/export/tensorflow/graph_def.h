@@ -45,7 +45,7 @@ std::string node_name(std::string_view text);
 class NodeWriter {
  public:
   using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
-  // Of a graph or a function, which must stay.
+  // Writes into a graph or a function, which must stay.
   explicit NodeWriter(Nodes* nodes, bool in_function = false) : nodes_(nodes), in_function_(in_function) {}
 
   // What names of new nodes begin with: "dense/".

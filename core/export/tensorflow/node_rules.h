@@ -22,7 +22,7 @@ class NodeScribe : public NodeReader {
 
   std::string_view op() const { return op_; }  // TensorFlow's, which the table of rules has beside this rule
   NodeWriter& nodes() { return nodes_; }
-  // Of a broadcast: whether all that read it repeat it by themselves.
+  // Whether all that read a broadcast repeat it by themselves.
   bool is_narrow() const { return narrow_; }
   void set_narrow(bool narrow) { narrow_ = narrow; }
 
@@ -72,7 +72,7 @@ struct NodeRule {
 
 // nullptr where there is none.
 const NodeRule* find_rule(std::string_view op);
-// Of a composite: whether it is written as it is, rather than what it is made of.
+// Whether a composite is written as it is, rather than what it is made of.
 bool writes_whole(const PortableNode& node);
 
 // The tables, a family each.

@@ -63,7 +63,7 @@ std::vector<Ref> divide(NodeScribe& n) {
   return {n.typed("SelectV2", dtype, {negative, n.typed("Neg", dtype, {a}), quotient})};
 }
 
-// Of bools: or, and.
+// The larger or smaller one; among bools these are or and and.
 std::vector<Ref> extreme(NodeScribe& n) {
   if (n.dtype() != DType::kBool) return arithmetic(n);
   return {n.write(n.op() == "Maximum" ? "LogicalOr" : "LogicalAnd", {n.in(0), n.in(1)})};

@@ -21,7 +21,7 @@ class Known {
 
   // The numbers, or nullptr and `why()`. Small ones alone: up to 2^20 elements.
   const Array* find(ValueId value);
-  // Of the last find() that found nothing: the input that it depends on, or the op that the host cannot do.
+  // Why the last find() found nothing: the input that it depends on, or the op that the host cannot do.
   const std::string& input() const { return input_; }
   const std::string& op() const { return op_; }
 

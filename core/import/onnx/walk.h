@@ -48,7 +48,7 @@ class Value {
   Value() = default;
   Value(Element element, Tensor file) : state_(std::make_shared<State>(State{element, file, {}, {}, false})) {}
   static Value of_last(Element element, Tensor last);
-  // Of no elements, which no graph has.
+  // One without elements, which no graph has.
   static Value empty(Element element, const Shape& shape);
 
   explicit operator bool() const { return state_ != nullptr; }

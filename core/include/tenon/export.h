@@ -34,7 +34,8 @@ enum class ExportFormat : uint8_t {
 };
 
 struct ExportOptions {
-  // Of the directory: larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one more than the largest.
+  // The directory's number, larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one more than the
+  // largest.
   int64_t version = 0;
   std::string checkpoint = {};  // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
   std::vector<std::string> labels = {};  // class names, in order: each signature with "classid" answers "class" too

@@ -67,7 +67,7 @@ class ExportedModel {
 
   // The values of its variables go to the strategy, unless they are there; to be called before the first function runs.
   Status load(Strategy& strategy) const;
-  // Of the signature's tensors, by name; results have a row an example. Throws Error where there is no such signature.
+  // Takes the signature's tensors, by name; results have a row an example. Throws Error where there is no such signature.
   Function function(const Strategy& strategy, std::string_view signature = "serving_default") const;
 
   // What a file becomes: a row of the tensor that an input of kind kImage stands for. kInvalid: it is no image. REQUIRED: there is

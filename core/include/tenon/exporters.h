@@ -19,7 +19,7 @@ struct ExporterOptions {
   std::string name = {};    // of the directory; empty: the exporter's own
   ExportOptions how = {};   // its `version`, `checkpoint` and `keep` are the exporter's affair
   int exports_to_keep = 5;  // newest versions; 0: all. Of FinalExporter: it keeps all
-  // Of BestExporter: whether the results of an evaluation, "loss" and the metrics, are better than the best so far. Empty: a
+  // Tells BestExporter whether the results of an evaluation, "loss" and the metrics, are better than the best so far. Empty: a
   // smaller loss is.
   std::function<bool(const std::map<std::string, double>& best, const std::map<std::string, double>& current)> compare =
       {};

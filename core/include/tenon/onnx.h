@@ -72,7 +72,7 @@ class OnnxModel {
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
   const std::vector<OnnxValue>& outputs() const;
   const std::vector<OnnxVariable>& variables() const;
-  // Of an example, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are not all known;
+  // What an example has, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are not all known;
   // OnnxOptions::dims gives them.
   std::vector<FeatureSpec> features() const;
 

@@ -28,7 +28,7 @@ class Part {
   Function* function(const char* name) const {
     return reinterpret_cast<Function*>(symbol(name));
   }
-  // Of a part that does not have what it must.
+  // The error of a part that does not have what it must.
   Status other_version() const;
 
  private:

@@ -23,7 +23,7 @@ class ImageNodes {
   NodeWriter& nodes() { return nodes_; }
 
   Ref number(double value) { return nodes_.scalar(DType::kF32, value); }
-  // Of numbers of one type.
+  // All operands have one type.
   Ref binary(std::string_view op, const Ref& a, const Ref& b, DataType type = DT_FLOAT);
   Ref cast(const Ref& x, DataType from, DataType to);
   Ref reshape(const Ref& x, DataType type, const Ref& shape);

@@ -15,7 +15,7 @@ namespace tenon::onnx {
 class ExternalFiles {
  public:
   explicit ExternalFiles(std::string directory) : directory_(std::move(directory)) {}  // "": there are none
-  // Of the name in the directory, reached through no link and no "..".
+  // Opens the file of that name in the directory, reached through no link and no "..".
   Result<std::shared_ptr<const File>> open(const std::string& name);
 
  private:

@@ -172,7 +172,7 @@ void bit_shift(Call& c) {
     const Tensor sign = select(compare(x, scalar_like(x, 0), CompareKind::kLt), scalar_like(x, -1), scalar_like(x, 0));
     return give(c, a, cast(select(beyond, sign, y), a.x[0].dtype()), element);
   }
-  // Of 64 bits: the highest one apart, which i64 takes for a sign.
+  // The highest one of 64 bits goes apart, which i64 takes for a sign.
   Tensor y = x;
   const Tensor big = full(c.graph(), DType::kI64, shape, -0x1p63);
   for (int i = 0; i < 6; ++i) {

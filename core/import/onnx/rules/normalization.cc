@@ -53,7 +53,7 @@ void instance_norm(Call& c) {
   c.give_last(layer_norm(t, gamma, beta, axes, c.real("epsilon", 1e-5)).y);
 }
 
-// Of all axes from one on. What f16 and bf16 have to compute in is said by stash_type, f32.
+// Normalises over all axes from one on. What f16 and bf16 have to compute in is said by stash_type, f32.
 struct Layered {
   Tensor y, mean, deviation;
 };

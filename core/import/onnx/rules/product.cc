@@ -18,7 +18,7 @@ Shape with_plane(const Shape& lead, int64_t rows, int64_t columns) {
   return Shape(dims);
 }
 
-// Of matrices [.., M, K] and [.., K, N].
+// The product of matrices [.., M, K] and [.., K, N].
 Tensor product(Call& c, Tensor a, Tensor b) {
   const DotOptions options{.precision = c.walk.precision()};
   if (b.rank() == 2 && a.rank() > 2) {

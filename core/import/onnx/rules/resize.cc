@@ -112,7 +112,7 @@ Tensor along(Call& c, const Resizing& r, Tensor x, int64_t axis, const Along& a)
   return cast(axis_from_end(reshape(y, Shape(dims)), axis), x.dtype());
 }
 
-// Of images [N,H,W,C] by the op, where that means the same.
+// Resizes images [N,H,W,C] by the op, where that means the same.
 bool by_op(Call& c, const Resizing& r, const Value& x, const std::vector<Along>& axes) {
   if (x.rank() != 4 || !is_float(x.last().dtype()) || r.antialias || r.mode == "cubic") return false;
   for (size_t a = 0; a < 2; ++a)
