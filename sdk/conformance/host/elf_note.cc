@@ -4,8 +4,8 @@
 
 #include <cstring>
 #include <fstream>
-#include <iterator>
-#include <vector>
+#include <sstream>
+#include <string>
 
 #include "conformance/host/subject.h"
 #include "tenon/abi/plugin.h"
@@ -13,7 +13,7 @@
 namespace tenon::conformance {
 namespace {
 
-using Bytes = std::vector<char>;
+using Bytes = std::string;
 
 bool within(uint64_t at, uint64_t bytes, uint64_t size) { return at <= size && bytes <= size - at; }
 
@@ -44,7 +44,9 @@ bool find_note(const Bytes& file, uint64_t at, uint64_t end, uint64_t align, Abi
 AbiNote read_abi_note(const std::string& path) {
   std::ifstream stream(path, std::ios::binary);
   expect(stream.good(), "the library " + path + " cannot be read");
-  const Bytes file((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  std::ostringstream all;  // in blocks: each process that loads the library reads megabytes
+  all << stream.rdbuf();
+  const Bytes file = all.str();
   Elf64_Ehdr header;
   const bool is_elf = read(file, 0, &header) && std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
                       header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;

@@ -2,10 +2,10 @@
 
   check.py SOURCE_DIR BUILD_DIR [--full] [--seconds S] [--seed N] [--jobs J] [--sites RE]
 
-Without --full a sample that the seed draws, for two minutes beside what building and the control run take. A mutant that no
-quick test notices is compiled alone: where the compiler makes the same of it, it changes nothing. With --full the others are
-tried again, on all tests that reach them; who ends that early, by --seconds or ^C, goes on the next time where it was.
-Exit code: 0 when none was missed.
+Without --full a sample that the seed draws, for two minutes beside what building and the control run take; each mutant gets
+quick tests alone. With --full those that these miss are tried on all tests that reach them, many mutants at once. What is
+missed then is compiled alone: where the compiler makes the same of it, it changes nothing. Who ends a full run early, by
+--seconds or ^C, goes on the next time where it was. Exit code: 0 when none was missed.
 """
 import argparse
 import collections
@@ -18,8 +18,10 @@ import time
 import equal
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-QUICK, ALL = 2, 60  # seconds of tests, as the control run took them, for each mutant
-PROOF = 90          # seconds that a sample spends on finding those that the compiler makes the same of
+QUICK = 0.3  # seconds of tests, as the control run took them, for each mutant
+GROUP = 100  # mutants that all tests try at once
+LONG = 120   # seconds of time limit: tests with more are tried last, on all that was missed at once
+PROOF = 90   # seconds that a sample spends on finding those that the compiler makes the same of
 
 
 class Table:
@@ -68,7 +70,8 @@ class Check:
         self.out = os.path.join(os.path.abspath(args.build), 'mutants-generated')
         self.runner = os.path.join(args.build, 'bin', 'mutant_runner')
         self.library, self.sites = (os.path.join(self.out, name) for name in ('example.so', 'sites.tsv'))
-        self.count, self.missed, self.unreached = collections.Counter(), [], collections.Counter()
+        self.caught, self.equal, self.missed = set(), set(), []  # mutants: (site, mode)
+        self.unreached = set()  # sites
         self.interrupted = False
 
     def say(self, text):
@@ -85,13 +88,13 @@ class Check:
             sys.exit('check-mutants: %s failed' % command[0])
         return not self.interrupted
 
-    def kept(self, name):
-        """A file of this library, suite and kind of run; those of others are removed."""
+    def kept(self, name, *of):
+        """A file of these others, or of this library, suite and kind of run; what was kept of earlier ones is removed."""
         digest = hashlib.sha256()
-        for path in (self.library, self.runner):
+        for path in of or (self.library, self.runner):
             with open(path, 'rb') as file:
                 digest.update(file.read())
-        name += '-full-' if self.args.full else '-sample-'
+        name += '-' if of else '-full-' if self.args.full else '-sample-'
         kept = os.path.join(self.out, name + digest.hexdigest()[:16])
         for other in os.listdir(self.out):
             if other.startswith(name) and os.path.join(self.out, other) != kept:
@@ -101,9 +104,10 @@ class Check:
     def tried(self, results, *more):
         """Runs mutants, and gives what is known of each by now."""
         args = self.args
-        seconds = args.seconds or (1e9 if args.full else 120)
-        self.run([self.runner, self.library, self.sites, results, '--seed', str(args.seed), '--jobs', str(args.jobs), '--control',
-                  self.kept('control'), '--seconds', str(seconds), *([] if args.full else ['--limit', '120']), *more])
+        self.run([self.runner, self.library, self.sites, results, '--seed', str(args.seed), '--jobs', str(args.jobs), '--seconds',
+                  str(max(self.end - time.monotonic(), 0)), *more])
+        if args.full and time.monotonic() >= self.end:
+            self.interrupted = True
         if not os.path.exists(results):
             return
         with open(results) as file:
@@ -112,46 +116,87 @@ class Check:
                 if len(fields) == 6:  # the last one may have been cut off
                     yield int(fields[0]), int(fields[1]), fields[2]
 
-    def try_all(self):
+    def try_each(self):
         results = self.kept('results')
         if not self.args.full and os.path.exists(results):
             os.remove(results)
         self.table = None
-        for site, mode, outcome in self.tried(results, '--each', str(QUICK), '--sites', self.args.sites):
+        for site, mode, outcome in self.tried(results, '--each', str(QUICK), '--sites', self.args.sites, '--limit', str(LONG), '--control',
+                                              self.kept('control', self.library, self.runner)):
             self.table = self.table or Table(self.sites)
             if outcome == 'unreached':
-                self.unreached[self.table.sites[site][0]] += 1
+                self.unreached.add(site)
             elif outcome == 'missed':
                 self.missed.append((site, mode))
             else:
-                self.count['caught'] += 1
+                self.caught.add((site, mode))
 
-    def leave_out_equal(self):
-        listed = [m for m in self.missed if self.table.is_equal(*m)]
-        self.missed = [m for m in self.missed if m not in set(listed)]
-        self.say('%d missed, %d listed as equal; looking for others that the compiler makes the same of' % (len(self.missed), len(listed)))
-        same = equal.equal_ones(self.args.source, self.out, self.missed, self.args.jobs, 1e9 if self.args.full else PROOF)
-        self.missed = [m for m in self.missed if m not in same]
-        self.count['equal'] = len(listed) + len(same)
+    def leave_out_listed(self):
+        listed = {m for m in self.missed if self.table.is_equal(*m)}
+        self.missed = [m for m in self.missed if m not in listed]
+        self.equal |= listed
+        self.say('%d missed by quick tests, %d of them listed as equal' % (len(self.missed) + len(listed), len(listed)))
 
-    def try_missed_again(self):
-        only = os.path.join(self.out, 'missed.txt')
-        with open(only, 'w') as file:
-            file.writelines('%d:%d\n' % m for m in self.missed)
+    def list_of(self, name, mutants):
+        path = os.path.join(self.out, name)
+        with open(path, 'w') as file:
+            file.writelines('%d:%d\n' % m for m in mutants)
+        return path
+
+    def try_groups(self):
+        """On all tests that reach them."""
         self.say('%d missed: trying all tests that reach them' % len(self.missed))
-        for site, mode, outcome in self.tried(self.kept('again'), '--each', str(ALL), '--only', only):
-            if outcome == 'caught' and (site, mode) in self.missed:
-                self.missed.remove((site, mode))
-                self.count['caught'] += 1
+        missed = self.list_of('missed.txt', self.missed)
+        self.take_caught(self.tried(self.kept('grouped'), '--group', str(GROUP), '--only', missed, '--limit', str(LONG), '--control',
+                                    self.kept('control', self.library, self.runner)))
+
+    def try_long(self):
+        """Tests that take minutes, and what they alone have values for."""
+        self.say('%d missed: trying tests that take minutes' % len(self.missed))
+        known = self.list_of('known.txt', self.caught | self.equal)
+        self.take_caught(self.tried(self.kept('long'), '--group', '10000', '--without', known, '--sites', self.args.sites, '--above',
+                                    str(LONG), '--control', self.kept('long-control', self.library, self.runner)))
+        self.leave_out_listed()
+
+    def take_caught(self, results):
+        for site, mode, outcome in results:
+            if outcome == 'unreached' or (site, mode) in self.caught | self.equal:
+                continue
+            self.unreached.discard(site)
+            if outcome == 'missed' and (site, mode) not in self.missed:
+                self.missed.append((site, mode))
+            if outcome == 'caught':
+                self.missed = [m for m in self.missed if m != (site, mode)]
+                self.caught.add((site, mode))
+
+    def leave_out_same(self):
+        """Those that the compiler makes the same of."""
+        self.say('%d missed: looking for those that the compiler makes the same of' % len(self.missed))
+        known, kept = {}, self.kept('same', self.library)
+        if os.path.exists(kept):
+            with open(kept) as file:
+                known = {(int(site), int(mode)): answer == 'same' for site, mode, answer in (line.split() for line in file)}
+        with open(kept, 'a') as file:
+            def told(mutant, is_same):
+                known[mutant] = is_same
+                print(*mutant, 'same' if is_same else 'other', file=file, flush=True)
+            try:
+                equal.equal_ones(self.args.source, self.out, [m for m in self.missed if m not in known], self.args.jobs,
+                                 1e9 if self.args.full else PROOF, told)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        same = {m for m in self.missed if known.get(m)}
+        self.missed = [m for m in self.missed if m not in same]
+        self.equal |= same
 
     def report(self):
         for site, mode in sorted(self.missed):
             print('missed  ' + self.table.show(site, mode))
-        for where, n in sorted(self.unreached.items()):
+        for where, n in sorted(collections.Counter(self.table.sites[site][0] for site in self.unreached).items()):
             print('%s: %d sites that no test reaches' % (where, n))
-        tried = self.count['caught'] + self.count['equal'] + len(self.missed)
+        tried = len(self.caught) + len(self.equal) + len(self.missed)
         self.say('seed %d: tried %d, caught %d, equal %d, missed %d%s' % (
-            self.args.seed, tried, self.count['caught'], self.count['equal'], len(self.missed),
+            self.args.seed, tried, len(self.caught), len(self.equal), len(self.missed),
             ' (interrupted: the next time it goes on)' if self.interrupted and self.args.full else ''))
         sys.exit(130 if self.interrupted else 1 if self.missed else 0)
 
@@ -159,13 +204,17 @@ class Check:
         if not self.run([sys.executable, os.path.join(HERE, 'generate.py'), self.args.source, self.out, str(self.args.jobs)]):
             sys.exit(130)
         self.say('trying')
-        self.try_all()
+        self.end = time.monotonic() + (self.args.seconds or (1e9 if self.args.full else 120))
+        self.try_each()
         if not self.table:
             sys.exit('check-mutants: nothing was tried')
-        if not self.interrupted:
-            self.leave_out_equal()
+        self.leave_out_listed()
         if self.args.full and self.missed and not self.interrupted:
-            self.try_missed_again()
+            self.try_groups()
+        if self.args.full and not self.interrupted:
+            self.try_long()
+        if self.missed and not self.interrupted:
+            self.leave_out_same()
         self.report()
 
 

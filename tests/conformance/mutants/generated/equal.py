@@ -13,14 +13,30 @@ FLAGS = [f for f in generate.FLAGS if f != '-O1'] + ['-O2']
 
 
 class Prover:
-    def __init__(self, generator):
-        self.generator, self.readers = generator, None
-        self.here = os.path.dirname(os.path.abspath(__file__))
+    """Of all mutants that are asked about: their sites are written once, and each object without any change is made once."""
 
-    def command(self, folder, *more):
+    def __init__(self, generator, mutants):
+        self.generator = generator
+        self.here = os.path.dirname(os.path.abspath(__file__))
+        self.folder = tempfile.TemporaryDirectory(dir=generator.out)
+        self.units = [p for p in generator.paths if p.endswith('.cc')]
+        self.whole, self.readers, self.seconds = {}, None, {}
+        self.write({site for site, _ in mutants})
+
+    def write(self, asked):
+        for path in self.generator.paths:
+            source = self.generator.sources[path]
+            text, _ = sites.write(source, [(s.number, s) for s in source.sites if s.number in asked], '#include "sites.h"\n')
+            place = os.path.join(self.folder.name, generate.place_of(path))
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            with open(place, 'w') as file:
+                file.write(text)
+
+    def command(self, unit, *more):
         root = self.generator.root
-        return [os.environ.get('CXX', 'g++'), *FLAGS, '-I', folder, '-I', self.here, '-I', os.path.join(root, 'sdk'),
-                '-I', os.path.join(root, 'sdk/include'), '-I', os.path.join(self.generator.out, '../sdk/include'), *more]
+        return [os.environ.get('CXX', 'g++'), *FLAGS, '-I', self.folder.name, '-I', self.here, '-I', os.path.join(root, 'sdk'),
+                '-I', os.path.join(root, 'sdk/include'), '-I', os.path.join(self.generator.out, '../sdk/include'), *more,
+                os.path.join(self.folder.name, os.path.basename(unit))]
 
     def units_of(self, path):
         """The sources that are compiled with this file in them."""
@@ -28,46 +44,53 @@ class Prover:
             return [path]
         if self.readers is None:
             self.readers = {}
-            root = self.generator.root
-            for unit in (p for p in self.generator.paths if p.endswith('.cc')):
-                made = subprocess.run(self.command(os.path.dirname(os.path.join(root, unit)), '-MM', os.path.join(root, unit)),
-                                      stdout=subprocess.PIPE, text=True, check=True).stdout
+            for unit in self.units:
+                made = subprocess.run(self.command(unit, '-DTENON_CHOSEN=0', '-MM'), stdout=subprocess.PIPE, text=True, check=True).stdout
                 self.readers[unit] = {os.path.realpath(name) for name in re.split(r'[\\\s]+', made.split(':', 1)[1]) if name}
-        where = os.path.realpath(os.path.join(self.generator.root, path))
+        where = os.path.realpath(os.path.join(self.folder.name, generate.place_of(path)))
         return [unit for unit, read in self.readers.items() if where in read]
 
-    def is_equal(self, number, mode):
-        site = self.generator.sites[number]
-        text, _ = sites.write(self.generator.sources[site.path], [(number, site)], '#include "sites.h"\n')
-        with tempfile.TemporaryDirectory(dir=self.generator.out) as folder:
-            place = os.path.join(folder, generate.place_of(site.path))
-            os.makedirs(os.path.dirname(place), exist_ok=True)
-            with open(place, 'w') as file:
-                file.write(text)
-            return all(self.same_object(folder, unit, number, mode) for unit in self.units_of(site.path))
+    def compile(self, unit, name, chosen):
+        """The unit's object, where `chosen` is an expression of `site`; None where it does not compile."""
+        made = os.path.join(self.folder.name, '%s.%s.o' % (os.path.basename(unit), name))
+        done = subprocess.run(self.command(unit, '-DTENON_CHOSEN=' + chosen, '-c', '-o', made), stderr=subprocess.DEVNULL)
+        return None if done.returncode else made
 
-    def same_object(self, folder, path, number, mode):
-        unit = os.path.join(folder, os.path.basename(path))
-        if not os.path.exists(unit):
-            with open(unit, 'w') as file:
-                file.write(self.generator.sources[path].text)
-        objects = []
-        for m in (0, mode):
-            objects.append('%s.%d.o' % (unit, m))
-            made = subprocess.run(self.command(folder, '-DTENON_SITE=%d' % number, '-DTENON_MODE=%d' % m, '-c', unit, '-o', objects[-1]),
-                                  stderr=subprocess.DEVNULL)
-            if made.returncode:
-                return False
-        return filecmp.cmp(*objects, shallow=False)
+    def make_whole(self, unit):
+        if unit not in self.whole:
+            start = time.monotonic()
+            self.whole[unit] = self.compile(unit, 'whole', '0')
+            self.seconds[unit] = time.monotonic() - start
+
+    def is_equal(self, site, mode):
+        units = self.units_of(self.generator.sites[site].path)
+        for unit in units:
+            self.make_whole(unit)
+        return all(self.same_object(unit, site, mode) for unit in sorted(units, key=lambda u: self.seconds[u]))
+
+    def same_object(self, unit, site, mode):
+        made = self.compile(unit, '%d-%d' % (site, mode), 'site==%d?%d:0' % (site, mode))
+        same = bool(made and self.whole[unit]) and filecmp.cmp(made, self.whole[unit], shallow=False)
+        if made:
+            os.remove(made)
+        return same
 
 
-def equal_ones(root, out, mutants, jobs, seconds):
-    """Those of the mutants, (site, mode), that change no object; what is not looked at within the time is not among them."""
+def equal_ones(root, out, mutants, jobs, seconds, told=lambda mutant, is_equal: None):
+    """Those of the mutants, (site, mode), that change no object; each that was looked at within the time is told."""
     if not mutants:
         return set()
-    prover = Prover(generate.Generator(root, out, jobs))
+    prover = Prover(generate.Generator(root, out, jobs), mutants)
     prover.units_of(generate.EXAMPLE[1])  # once, before there are threads
     end = time.monotonic() + seconds
+    same = set()
+
+    def look(mutant):
+        if time.monotonic() < end:
+            is_equal = prover.is_equal(*mutant)
+            told(mutant, is_equal)
+            if is_equal:
+                same.add(mutant)
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        same = list(pool.map(lambda m: time.monotonic() < end and prover.is_equal(*m), mutants))
-    return {m for m, is_same in zip(mutants, same) if is_same}
+        list(pool.map(look, mutants))
+    return same

@@ -172,6 +172,7 @@ class Generator:
                 for path in {self.sites[n].path for n in bad}:
                     self.write(path)
                 wrong = [u for u, _ in failed]
+                self.remember()  # who ends this goes on here
                 print('generate: round %d: %d of %d sites do not compile' % (round + 1, sum(not s.live for s in self.sites), len(self.sites)),
                       file=sys.stderr)
         sys.exit('generate: still errors after %d rounds' % ROUNDS)

@@ -1,50 +1,62 @@
-// Of a library of generated mutants: which one is chosen (TENON_MUTANT=site:mode), and what a control run records.
+// Of a library of generated mutants: which are chosen (TENON_MUTANT=site:mode,site:mode,..), and what a control run records.
+#include "sites.h"
+
 #include <unistd.h>
 
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 #include "recorder.h"
 #include "sites_count.h"  // kTenonSites, which the generator writes
 
 unsigned char mutant_site_state[kTenonSites];
-unsigned short mutant_site_asked[kTenonSites];  // of each, in a test, for values that make a mode mean something
+bool mutant_sites_record = false;
 
 namespace {
 
-int chosen_mode = 0;
-uint8_t* row = nullptr;  // a byte of modes for each site; with one every site records itself
+constexpr unsigned short kMost = 2000, kMostForShown = 20000;  // how often a site is asked in a test
 
-// From here on what is reached goes to this row.
+unsigned char chosen[kTenonSites];  // mode
+unsigned short asked[kTenonSites];
+Recorder* recorder = nullptr;
+uint8_t* row = nullptr;
+
 void record(uint8_t* to) {
   row = to;
   std::memset(mutant_site_state, 1, sizeof mutant_site_state);
-  std::memset(mutant_site_asked, 0, sizeof mutant_site_asked);
+  std::memset(asked, 0, sizeof asked);
 }
 
 [[gnu::constructor(101)]] void choose() {
   if (const char* address = std::getenv("TENON_MUTANT_RECORDER")) {
-    auto* recorder = reinterpret_cast<Recorder*>(std::strtoull(address, nullptr, 16));
+    recorder = reinterpret_cast<Recorder*>(std::strtoull(address, nullptr, 16));
     recorder->record = record;
     recorder->process = getpid();
+    mutant_sites_record = true;
     record(recorder->row_of_loading);
+    return;
   }
   const char* text = std::getenv("TENON_MUTANT");
-  if (!text) return;
-  char* end = nullptr;
-  const unsigned long site = std::strtoul(text, &end, 10);
-  if (*end != ':' || site >= kTenonSites) std::abort();  // no such mutant
-  chosen_mode = std::atoi(end + 1);
-  mutant_site_state[site] = 1;
+  while (text && *text) {
+    char* end = nullptr;
+    const unsigned long site = std::strtoul(text, &end, 10);
+    if (*end != ':' || site >= kTenonSites) std::abort();  // no such mutant
+    chosen[site] = static_cast<unsigned char>(std::strtoul(end + 1, &end, 10));
+    mutant_site_state[site] = 1;
+    text = *end == ',' ? end + 1 : end;
+  }
 }
 
 }  // namespace
 
-int mutant_site_mode(int site, unsigned modes, unsigned more) noexcept {
-  if (!row) return modes >> chosen_mode & 1 ? chosen_mode : 0;
-  row[site] = static_cast<uint8_t>(row[site] | modes | 1);
-  constexpr unsigned short kMost = 20000;
-  mutant_site_state[site] = (more & ~row[site]) != 0 && ++mutant_site_asked[site] < kMost;
+int mutant_site_mode(int site, MutantModes modes) noexcept {
+  if (!mutant_sites_record) return (modes.all | modes.shown) >> chosen[site] & 1 ? chosen[site] : 0;
+  mutant_site_record(site, modes, modes.all);
   return 0;
+}
+
+void mutant_site_record(int site, MutantModes modes, unsigned changed) noexcept {
+  recorder->modes[site] = static_cast<uint8_t>(recorder->modes[site] | modes.all | (modes.shown & changed));
+  row[site] = static_cast<uint8_t>(row[site] | changed | 1);
+  const unsigned open = (modes.all | modes.shown) & ~row[site];
+  mutant_site_state[site] = open != 0 && ++asked[site] < (open & modes.shown ? kMostForShown : kMost);
 }
