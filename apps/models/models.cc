@@ -351,9 +351,35 @@ std::vector<BenchCase> transformer_cases() {
   };
 }
 
+// Those of the catalogue that are timed beside other frameworks, and their predictions.
+std::vector<BenchCase> catalogue_peers() {
+  constexpr struct {
+    const char *trains, *one, *many;
+  } kNames[] = {{"mobilenet_v2", "mobilenet_v2_infer", "mobilenet_v2_infer32"},
+                {"efficientnet_b0", "efficientnet_b0_infer", "efficientnet_b0_infer32"},
+                {"vit_b_16", "vit_b_16_infer", "vit_b_16_infer32"}};
+  std::vector<BenchCase> out;
+  for (const auto& names : kNames)
+    for (const BenchCase& c : catalogue_cases()) {
+      if (std::string_view(c.name) != names.trains) continue;
+      const std::string name = c.description.substr(0, c.description.find(','));
+      out.push_back(c);
+      out.back().description = name + " at 224, batch 32, momentum";
+      for (const int64_t batch : {1, 32}) {
+        out.push_back(c);
+        BenchCase& predicts = out.back();
+        predicts.name = batch == 1 ? names.one : names.many;
+        predicts.description = name + " at 224, batch " + std::to_string(batch) + ", prediction";
+        predicts.batch_size = batch;
+        predicts.mode = Mode::kPredict;
+      }
+    }
+  return out;
+}
+
 std::vector<BenchCase> make_cases() {
   std::vector<BenchCase> all;
-  for (const auto& some : {image_cases(), resnet_cases(), transformer_cases()})
+  for (const auto& some : {image_cases(), resnet_cases(), transformer_cases(), catalogue_peers()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

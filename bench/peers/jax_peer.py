@@ -26,24 +26,62 @@ class JaxOps:
     def weight(self):
         return next(self.weights).astype(self.dtype)
 
-    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
-        if padding is None and stride > 1 and kernel > 3:
+    @staticmethod
+    def activated(x, relu, act):
+        if relu:
+            return jax.nn.relu(x)
+        if act == "gelu":
+            return jax.nn.gelu(x, approximate=False)
+        return {"relu6": jax.nn.relu6, "silu": jax.nn.silu}[act](x) if act else x
+
+    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False, act=None, depthwise=False):
+        if padding is None and stride > 1 and kernel > 3 and not depthwise:
             padding = kernel // 2
         how = "SAME" if padding is None else [(padding, padding)] * 2
         x = lax.conv_general_dilated(x.astype(self.dtype), self.weight(), (stride, stride), how,
-                                     dimension_numbers=("NHWC", "HWIO", "NHWC"))
+                                     dimension_numbers=("NHWC", "HWIO", "NHWC"),
+                                     feature_group_count=filters if depthwise else 1)
         if bias:
             x = x + self.weight()
-        return jax.nn.relu(x) if relu else x
+        return self.activated(x, relu, act)
 
-    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
+    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None, act=None,
+                  depthwise=False):
         if self.training:
-            x = self.norm(self.conv(x, filters, kernel, stride, bias=bias), epsilon)
+            x = self.norm(self.conv(x, filters, kernel, stride, bias=bias, depthwise=depthwise), epsilon)
         else:
-            x = self.conv(x, filters, kernel, stride, bias=True)  # folded
+            x = self.conv(x, filters, kernel, stride, bias=True, depthwise=depthwise)  # folded
         if residual is not None:
             x = x + residual
-        return jax.nn.relu(x) if relu else x
+        return self.activated(x, relu, act)
+
+    def add(self, x, y):
+        return x + y
+
+    def drop_path(self, x, rate):
+        return x * self.dropout(jnp.ones((x.shape[0], 1, 1, 1), x.dtype), rate)
+
+    def squeeze_excite(self, x, squeezed):
+        y = self.linear(self.linear(self.global_pool(x), squeezed, act="silu"), x.shape[3])
+        return x * jax.nn.sigmoid(y)[:, None, None, :]
+
+    def standardize(self, x):
+        if self.training:
+            pixels = next(self.moving)
+            self.moved.append(pixels)
+        else:
+            pixels = next(self.weights)
+        return ((x + 1) * (127.5 / 255) - pixels[:3]) / jnp.sqrt(pixels[3:6])
+
+    def patches(self, x):
+        return x.reshape(x.shape[0], -1, x.shape[3])
+
+    def class_token_and_places(self, x):
+        token, places = self.weight(), self.weight()
+        return jnp.concatenate([jnp.repeat(token, x.shape[0], 0), x], 1) + places
+
+    def first_token(self, x):
+        return x[:, 0]
 
     def norm(self, x, epsilon):
         gamma, beta = next(self.weights), next(self.weights)
@@ -68,16 +106,16 @@ class JaxOps:
     def flatten(self, x):
         return x.reshape(x.shape[0], -1)
 
-    def linear(self, x, units, bias=True, relu=False):
+    def linear(self, x, units, bias=True, relu=False, act=None):
         x = x.astype(self.dtype) @ self.weight()
         if bias:
             x = x + self.weight()
-        return jax.nn.relu(x) if relu else x
+        return self.activated(x, relu, act)
 
     dense = linear
 
     def dropout(self, x, rate):
-        if not rate:
+        if not rate or not self.training:
             return x
         self.dropouts += 1
         keep = jax.random.bernoulli(jax.random.fold_in(self.key, self.dropouts), 1 - rate, x.shape)

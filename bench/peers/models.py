@@ -65,6 +65,53 @@ def resnet(ops, x, *, small, bottleneck, blocks, classes, bias, epsilon):
     return ops.dense(ops.global_pool(x), classes)
 
 
+# Expansion, filters, repeats, stride of the first.
+MOBILENET_V2 = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+# And before them the size of the depthwise kernel.
+EFFICIENTNET_B0 = ((3, 1, 16, 1, 1), (3, 6, 24, 2, 2), (5, 6, 40, 2, 2), (3, 6, 80, 3, 2), (5, 6, 112, 3, 1),
+                   (5, 6, 192, 4, 2), (3, 6, 320, 1, 1))
+
+
+def mobilenet_v2(ops, x, *, classes):
+    conv = partial(ops.conv_norm, bias=False, epsilon=1e-3)
+    x, width = conv(x, 32, 3, 2, act="relu6"), 32
+    for expansion, filters, repeats, stride in MOBILENET_V2:
+        for i in range(repeats):
+            y = x if expansion == 1 else conv(x, expansion * width, 1, act="relu6")
+            y = conv(y, expansion * width, 3, 1 if i else stride, act="relu6", depthwise=True)
+            x = conv(y, filters, 1, residual=x if i else None)
+            width = filters
+    return ops.dense(ops.global_pool(conv(x, 1280, 1, act="relu6")), classes)
+
+
+def efficientnet_b0(ops, x, *, classes):
+    """A residual branch is dropped whole, of some examples: of the first block never, of later ones up to 0.2."""
+    conv = partial(ops.conv_norm, bias=False, epsilon=1e-3)
+    x, width = conv(ops.standardize(x), 32, 3, 2, act="silu"), 32
+    block = 0
+    for kernel, expansion, filters, repeats, stride in EFFICIENTNET_B0:
+        for i in range(repeats):
+            y = x if expansion == 1 else conv(x, expansion * width, 1, act="silu")
+            y = conv(y, expansion * width, kernel, 1 if i else stride, act="silu", depthwise=True)
+            y = conv(ops.squeeze_excite(y, max(1, width // 4)), filters, 1)
+            x = ops.add(ops.drop_path(y, 0.2 * block / 16), x) if i else y
+            width = filters
+            block += 1
+    x = ops.global_pool(conv(x, 1280, 1, act="silu"))
+    return ops.dense(ops.dropout(x, 0.2), classes)
+
+
+def vit_b_16(ops, x, *, classes, width=768, heads=12, layers=12, hidden=3072):
+    x = ops.patches(ops.conv(x, width, 16, 16, padding=0, bias=True))
+    x = ops.class_token_and_places(x)
+    for _ in range(layers):
+        y = ops.layer_norm(x)
+        q, k, v = (ops.linear(y, width) for _ in range(3))
+        x = ops.add(ops.linear(ops.attention(q, k, v, heads, False, 0), width), x)
+        x = ops.add(ops.linear(ops.linear(ops.layer_norm(x), hidden, act="gelu"), width), x)
+    return ops.dense(ops.first_token(ops.layer_norm(x)), classes)
+
+
 def attend(ops, y, memory, *, heads, causal, rate):
     """The rate is that of the dropout of attention's weights."""
     width = y.shape[-1]
@@ -143,6 +190,14 @@ def make_cases():
     resnet50 = net(bottleneck=True, blocks=(3, 4, 6, 3), bias=True, epsilon=1.001e-5)
     resnet20 = net(small=True, blocks=(3, 3, 3), classes=10, epsilon=1e-3)
     photo = (224, 224, 3)
+    catalogue = {"mobilenet_v2": partial(mobilenet_v2, classes=1000),
+                 "efficientnet_b0": partial(efficientnet_b0, classes=1000), "vit_b_16": partial(vit_b_16, classes=1000)}
+
+    def of_catalogue(suffix, batch, optimizer, rate):
+        return {name + suffix: image(model, batch, photo, 1000, optimizer, rate,
+                                     dropout=bool(optimizer) and name == "efficientnet_b0")
+                for name, model in catalogue.items()}
+
     return {
         "mlp_tiny": Case(small_mlp((16, 16), 3), 16, (4,), 3, "sgd", 0.01, loop=100),
         "mlp_mnist": Case(small_mlp((128,), 10), 64, (784,), 10, "sgd", 0.01, loop=100),
@@ -157,6 +212,9 @@ def make_cases():
         "transformer_base_d0": text(32, 512, 6, 8, 2048, 32000, 0.0),
         "resnet50_infer": image(resnet50, 1, photo, 1000, "", 0),
         "resnet50_infer32": image(resnet50, 32, photo, 1000, "", 0),
+        **of_catalogue("", 32, "momentum", 0.01),
+        **of_catalogue("_infer", 1, "", 0),
+        **of_catalogue("_infer32", 32, "", 0),
     }
 
 

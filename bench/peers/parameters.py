@@ -8,7 +8,8 @@ from models import CASES
 
 
 class Parameter(NamedTuple):
-    # "kernel" [h, w, in, out], "matrix" [in, out], "bias", "gamma", "beta", "mean", "variance", "table"
+    # "kernel" [h, w, in, out], of a depthwise one [h, w, 1, out], "matrix" [in, out], "bias", "gamma", "beta", "mean",
+    # "variance", "table", "token" and "places" [1, n, width], "pixels": means, variances and a count
     kind: str
     value: np.ndarray
     epsilon: float = 0.0  # of a batch norm, with its variance
@@ -16,7 +17,7 @@ class Parameter(NamedTuple):
 
     @property
     def trains(self):
-        return self.kind not in ("mean", "variance")
+        return self.kind not in ("mean", "variance", "pixels")
 
 
 class Shape(tuple):
@@ -44,16 +45,18 @@ class ShapeOps:
     def vector(self, kind, size, value=0.0, epsilon=0.0):
         self.parameters.append(Parameter(kind, np.full(size, value, np.float32), epsilon))
 
-    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
+    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False, act=None, depthwise=False):
         padding = kernel // 2 if padding is None else padding
-        self.normal("kernel", (kernel, kernel, x[3], filters), math.sqrt(2 / (kernel * kernel * x[3])))
+        channels = 1 if depthwise else x[3]
+        self.normal("kernel", (kernel, kernel, channels, filters), math.sqrt(2 / (kernel * kernel * channels)))
         if bias:
             self.vector("bias", filters)
         height, width = ((n + 2 * padding - kernel) // stride + 1 for n in x[1:3])
         return Shape((x[0], height, width, filters))
 
-    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
-        y = self.conv(x, filters, kernel, stride, bias=bias)
+    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None, act=None,
+                  depthwise=False):
+        y = self.conv(x, filters, kernel, stride, bias=bias, depthwise=depthwise)
         self.vector("gamma", filters, 1)
         self.vector("beta", filters)
         self.vector("mean", filters)
@@ -72,8 +75,8 @@ class ShapeOps:
         y.image = tuple(x[1:])
         return y
 
-    def linear(self, x, units, bias=True, relu=False):
-        self.normal("matrix", (x[-1], units), math.sqrt((2 if relu else 1) / x[-1]), x.image)
+    def linear(self, x, units, bias=True, relu=False, act=None):
+        self.normal("matrix", (x[-1], units), math.sqrt((2 if relu or act else 1) / x[-1]), x.image)
         if bias:
             self.vector("bias", units)
         return Shape((*x[:-1], units))
@@ -82,6 +85,34 @@ class ShapeOps:
 
     def dropout(self, x, rate):
         return x
+
+    def add(self, x, y):
+        return x + y
+
+    def drop_path(self, x, rate):
+        return x
+
+    def squeeze_excite(self, x, squeezed):
+        self.linear(self.linear(Shape((x[0], x[3])), squeezed), x[3])
+        return x
+
+    def standardize(self, x):
+        """Pixels from 0 to 1, less their means and over their deviations: as a layer begins that has seen none."""
+        pixels = np.array([0] * x[3] + [1] * x[3] + [0], np.float32)
+        self.parameters.append(Parameter("pixels", pixels))
+        return x
+
+    def patches(self, x):
+        return Shape((x[0], x[1] * x[2], x[3]))
+
+    def class_token_and_places(self, x):
+        y = Shape((x[0], x[1] + 1, x[2]))
+        self.normal("token", (1, 1, x[2]), 0.02)
+        self.normal("places", (1, *y[1:]), 0.02)
+        return y
+
+    def first_token(self, x):
+        return Shape((x[0], x[2]))
 
     def layer_norm(self, x):
         self.vector("gamma", x[-1], 1)
@@ -114,10 +145,11 @@ def parameters_of(name):
 def fold(parameters):
     """The same predictions without batch norms: each goes into the kernel and the bias before it."""
     out = []
+    of_norms = {at - i for at, p in enumerate(parameters) if p.kind == "variance" for i in range(4)}
     for at, p in enumerate(parameters):
+        if at not in of_norms:
+            out.append(p)
         if p.kind != "variance":
-            if p.kind not in ("gamma", "beta", "mean"):
-                out.append(p)
             continue
         gamma, beta, mean = (q.value for q in parameters[at - 3:at])
         scale = gamma / np.sqrt(p.value + np.float32(p.epsilon))

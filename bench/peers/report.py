@@ -15,6 +15,11 @@ LIMITS = {
     "flowers299": (140, 0.4), "resnet20": (156, 0.6), "resnet18": (450, 0.55), "resnet50": (1500, 0.7),
     "transformer_small": (178, 0.6), "transformer_base": (1860, 0.8), "transformer_base_d0": (1860, 0.85),
     "resnet50_infer": (41, 0.95), "resnet50_infer32": (32 * 41, 0.95),
+    # arithmetic alone: a training step has three times that of its predictions
+    "mobilenet_v2": (3 * 32 * 3.0, 0.7), "efficientnet_b0": (3 * 32 * 3.9, 0.7), "vit_b_16": (3 * 32 * 176, 0.7),
+    "mobilenet_v2_infer": (3.0, 0.7), "efficientnet_b0_infer": (3.9, 0.7), "vit_b_16_infer": (176, 0.7),
+    "mobilenet_v2_infer32": (32 * 3.0, 0.7), "efficientnet_b0_infer32": (32 * 3.9, 0.7),
+    "vit_b_16_infer32": (32 * 176, 0.7),
 }
 
 # Tenon otherwise than asked for, to be held beside; and the head of the column that does.

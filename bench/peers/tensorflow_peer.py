@@ -38,23 +38,60 @@ class TensorFlowOps:
     def weight(self):
         return tf.cast(next(self.parameters), self.dtype)
 
-    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
-        if padding is None and stride > 1 and kernel > 3:
+    @staticmethod
+    def activated(x, relu, act):
+        if relu:
+            return tf.nn.relu(x)
+        return {"relu6": tf.nn.relu6, "silu": tf.nn.silu, "gelu": tf.nn.gelu}[act](x) if act else x
+
+    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False, act=None, depthwise=False):
+        if padding is None and stride > 1 and kernel > 3 and not depthwise:
             padding = kernel // 2
         how = "SAME" if padding is None else [[0, 0], [padding] * 2, [padding] * 2, [0, 0]] if padding else "VALID"
-        x = tf.nn.conv2d(tf.cast(x, self.dtype), self.weight(), stride, how)
+        x, weight = tf.cast(x, self.dtype), self.weight()
+        if depthwise:
+            x = tf.nn.depthwise_conv2d(x, tf.transpose(weight, (0, 1, 3, 2)), (1, stride, stride, 1), how)
+        else:
+            x = tf.nn.conv2d(x, weight, stride, how)
         if bias:
             x = tf.nn.bias_add(x, self.weight())
-        return tf.nn.relu(x) if relu else x
+        return self.activated(x, relu, act)
 
-    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
+    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None, act=None,
+                  depthwise=False):
         if self.training:
-            x = self.norm(self.conv(x, filters, kernel, stride, bias=bias), epsilon)
+            x = self.norm(self.conv(x, filters, kernel, stride, bias=bias, depthwise=depthwise), epsilon)
         else:
-            x = self.conv(x, filters, kernel, stride, bias=True)  # folded
+            x = self.conv(x, filters, kernel, stride, bias=True, depthwise=depthwise)  # folded
         if residual is not None:
             x = x + residual
-        return tf.nn.relu(x) if relu else x
+        return self.activated(x, relu, act)
+
+    def add(self, x, y):
+        return x + y
+
+    def drop_path(self, x, rate):
+        if not rate or not self.training:
+            return x
+        return x * tf.nn.dropout(tf.ones((x.shape[0], 1, 1, 1), x.dtype), rate)
+
+    def squeeze_excite(self, x, squeezed):
+        y = self.linear(self.linear(self.global_pool(x), squeezed, act="silu"), x.shape[3])
+        return x * tf.sigmoid(y)[:, None, None, :]
+
+    def standardize(self, x):
+        pixels = next(self.parameters)
+        return ((x + 1) * (127.5 / 255) - pixels[:3]) / tf.sqrt(pixels[3:6])
+
+    def patches(self, x):
+        return tf.reshape(x, (x.shape[0], -1, x.shape[3]))
+
+    def class_token_and_places(self, x):
+        token, places = self.weight(), self.weight()
+        return tf.concat([tf.repeat(token, x.shape[0], 0), x], 1) + places
+
+    def first_token(self, x):
+        return x[:, 0]
 
     def norm(self, x, epsilon):
         gamma, beta, mean, variance = (next(self.parameters) for _ in range(4))
@@ -76,20 +113,20 @@ class TensorFlowOps:
     def flatten(self, x):
         return tf.reshape(x, (x.shape[0], -1))
 
-    def linear(self, x, units, bias=True, relu=False):
+    def linear(self, x, units, bias=True, relu=False, act=None):
         lead = x.shape[:-1]
         if len(lead) > 1:
             x = tf.reshape(x, (-1, x.shape[-1]))
         x = tf.matmul(tf.cast(x, self.dtype), self.weight())
         if bias:
             x = tf.nn.bias_add(x, self.weight())
-        x = tf.nn.relu(x) if relu else x
+        x = self.activated(x, relu, act)
         return tf.reshape(x, (*lead, units)) if len(lead) > 1 else x
 
     dense = linear
 
     def dropout(self, x, rate):
-        return tf.nn.dropout(x, rate) if rate else x
+        return tf.nn.dropout(x, rate) if rate and self.training else x
 
     def layer_norm(self, x):
         """By the kernel of batch normalisation, with rows as its channels: what Keras does, too."""

@@ -16,22 +16,58 @@ class TorchOps:
     def __init__(self, parameters, training):
         self.parameters, self.training = iter(parameters), training
 
-    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False):
+    @staticmethod
+    def activated(x, relu, act):
+        if relu:
+            return F.relu(x, inplace=True)
+        return {None: lambda: x, "relu6": lambda: F.relu6(x, inplace=True), "silu": lambda: F.silu(x),
+                "gelu": lambda: F.gelu(x)}[act]()
+
+    def conv(self, x, filters, kernel, stride=1, padding=None, bias=False, relu=False, act=None, depthwise=False):
         weight = next(self.parameters)
         offset = next(self.parameters) if bias else None
-        x = F.conv2d(x, weight, offset, stride, kernel // 2 if padding is None else padding)
-        return F.relu(x, inplace=True) if relu else x
+        x = F.conv2d(x, weight, offset, stride, kernel // 2 if padding is None else padding,
+                     groups=filters if depthwise else 1)
+        return self.activated(x, relu, act)
 
-    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None):
+    def conv_norm(self, x, filters, kernel, stride=1, *, bias, epsilon, relu=False, residual=None, act=None,
+                  depthwise=False):
         if self.training:
-            x = self.conv(x, filters, kernel, stride, bias=bias)
+            x = self.conv(x, filters, kernel, stride, bias=bias, depthwise=depthwise)
             gamma, beta, mean, variance = (next(self.parameters) for _ in range(4))
             x = F.batch_norm(x, mean, variance, gamma, beta, True, 0.1, epsilon)
         else:
-            x = self.conv(x, filters, kernel, stride, bias=True)  # folded
+            x = self.conv(x, filters, kernel, stride, bias=True, depthwise=depthwise)  # folded
         if residual is not None:
             x += residual
-        return F.relu(x, inplace=True) if relu else x
+        return self.activated(x, relu, act)
+
+    def add(self, x, y):
+        return x + y
+
+    def drop_path(self, x, rate):
+        if not rate or not self.training:
+            return x
+        return x * F.dropout(torch.ones(x.shape[0], 1, 1, 1), rate)
+
+    def squeeze_excite(self, x, squeezed):
+        y = self.linear(self.linear(self.global_pool(x), squeezed, act="silu"), x.shape[1])
+        return x * torch.sigmoid(y)[:, :, None, None]
+
+    def standardize(self, x):
+        pixels = next(self.parameters)
+        mean, variance = (p[:, None, None] for p in pixels[:6].split(3))
+        return ((x + 1) * (127.5 / 255) - mean) / torch.sqrt(variance)
+
+    def patches(self, x):
+        return x.flatten(2).transpose(1, 2)
+
+    def class_token_and_places(self, x):
+        token, places = next(self.parameters), next(self.parameters)
+        return torch.cat([token.expand(x.shape[0], -1, -1), x], 1) + places
+
+    def first_token(self, x):
+        return x[:, 0]
 
     def max_pool(self, x, size, padding=0):
         return F.max_pool2d(x, size, 2, padding)
@@ -42,9 +78,9 @@ class TorchOps:
     def flatten(self, x):
         return x.flatten(1)
 
-    def linear(self, x, units, bias=True, relu=False):
+    def linear(self, x, units, bias=True, relu=False, act=None):
         x = F.linear(x, next(self.parameters), next(self.parameters) if bias else None)
-        return F.relu(x) if relu else x
+        return F.relu(x) if relu else self.activated(x, False, act)
 
     dense = linear
 

@@ -11,6 +11,7 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
                                                     {"slice", slice_of_gradient},
                                                     {"activation", activated_norm},
                                                     {"activation", swished_norm},
+                                                    {"add", norm_with_residual},
                                                     {"batch_norm_grad", activated_norm_grad},
                                                     {"cast", rounding},
                                                     {"cast", cast_in_kernel}});
@@ -24,6 +25,8 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
                                    {"dropout", product_dropout},
                                    {"attention", attention_of_rows},
                                    {"broadcast", broadcast_channels},
+                                   {"activation", activated_sums},
+                                   {"add", conv_with_residual},
                                    {"add", product_with_residual}});
   plugin::Rewritten second = plugin::rewrite(graph, patterns);
   return plugin::joined(std::move(first), std::move(second));

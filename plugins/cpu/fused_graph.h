@@ -22,6 +22,8 @@
 // Pools and norms are of f32 or bf16.
 // Casts to f32 of the logits of softmax_cross_entropy and of an update's gradient are left out, and so is the cast of dx to
 // bf16 behind the loss's gradient: these kernels read and write bf16.
+// A convolution takes what is added to it as its residual, and it and a product of matrices the activation behind them: a conv
+// becomes a conv_bias_act, a dot a dot_bias_act.
 // A product of matrices that is added to another value takes that as its residual and becomes a dot_bias_act; a dot gets no
 // bias.
 // Pools are 2 x 2 without pads; the map between convolution and pool, by far the largest value of such a step, and its

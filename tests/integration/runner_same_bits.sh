@@ -87,7 +87,8 @@ for name in $("$tenon" bench --help | sed -n '/^Cases:/,/^[A-Z].*:$/s/^  \([a-z0
       runs=("${some[@]}")
       [ "$size" = small ] || timed 2 "$name" ;;
     resnet18 | resnet50 | transformer_base | transformer_base_d0) ;;  # minutes; the same kernels as those above
-    resnet50_infer | resnet50_infer32) ;;                             # have no loss
+    mobilenet_v2 | efficientnet_b0 | vit_b_16) ;;                     # likewise
+    *_infer | *_infer32) ;;                                           # have no loss
     *) complain "bench step $name: this test does not know how many steps it is worth" ;;
   esac
   cases=$((cases + 1))

@@ -13,7 +13,7 @@ bool is_clip(const NodeView& activation) {
   return act == TENON_ACT_RELU || act == TENON_ACT_RELU6;
 }
 
-// The node with another activation; `operands` and `results` are its own, but for what changed.
+// The node with another activation, which is none where `activation` is none; `operands` and `results` are its own, but for what changed.
 void add_activated(const NodeView& norm, std::string_view op, const std::vector<uint32_t>& operands,
                    const std::vector<uint32_t>& results, const NodeView& activation, Rewrite& to) {
   plugin::GraphBuilder& node = to.add(op, operands, results, norm, norm.version());
@@ -88,21 +88,71 @@ bool is_normed(const NodeView& norm) {
   return (norm.op() == "batch_norm" || norm.op() == "batch_norm_apply") && norm.enumerator("act") == TENON_ACT_NONE;
 }
 
+int residual_of(const NodeView& norm) {
+  return norm.op() == "batch_norm" ? int{op::batch_norm::residual} : int{op::batch_norm_apply::residual};
+}
+
+// A norm, and what is added to its result.
+struct SummedNorm {
+  NodeView norm;
+  std::optional<NodeView> sum;
+  int residual = 0;  // operand of the sum
+};
+
+// The norm whose result is the value, which `reader` alone reads.
+std::optional<NodeView> norm_of(const Matching& m, uint32_t value, const NodeView& reader) {
+  const std::optional<NodeView> norm = m.sole_maker(value, reader);
+  return norm && is_normed(*norm) && norm->result_id(0) == value ? norm : std::nullopt;
+}
+
+// The sum of a norm of f32, without a residual, and of what was there before it; of two such norms the later one.
+std::optional<SummedNorm> norm_in(const Matching& m, const NodeView& sum) {
+  if (sum.op() != "add" || !is_f32(sum) || sum.operand_id(op::add::a) == sum.operand_id(op::add::b)) return {};
+  std::optional<SummedNorm> found;
+  for (int k = 0; k < 2; ++k) {
+    if (sum.in(k).elements() != sum.out(0).elements()) return {};
+    const std::optional<NodeView> norm = norm_of(m, sum.operand_id(k), sum);
+    if (!norm || norm->has(residual_of(*norm)) || !is_f32(*norm)) continue;
+    const std::optional<NodeView> other = m.maker(sum.operand_id(1 - k));
+    if ((!other || other->index() < norm->index()) && !m.changes_between(*norm, sum))
+      found = SummedNorm{*norm, sum, 1 - k};
+  }
+  return found;
+}
+
+// Where the norm stood: others read its moments.
+Match normed_match(const SummedNorm& s, const NodeView& last) {
+  Match match({s.norm.index(), last.index()}, s.norm.index(), [=](Rewrite& to) {
+    std::vector<uint32_t> operands = operands_of(s.norm, to), results = results_of(s.norm, to);
+    const auto place = static_cast<size_t>(residual_of(s.norm));
+    if (s.sum && operands.size() <= place) operands.resize(place + 1, TENON_NONE);
+    if (s.sum) operands[place] = to.operand(*s.sum, s.residual);
+    results[0] = to.result(last, 0);
+    add_activated(s.norm, s.norm.op(), operands, results, last, to);
+  });
+  if (s.sum && s.sum->index() != last.index()) match.nodes.push_back(s.sum->index());
+  return match;
+}
+
 }  // namespace
 
 std::optional<Match> activated_norm(const Matching& m, const NodeView& activation) {
   const uint32_t z = activation.operand_id(op::activation::x);
-  const std::optional<NodeView> norm = m.sole_maker(z, activation);
-  if (!norm || !is_normed(*norm) || norm->result_id(0) != z) return {};
+  std::optional<SummedNorm> s;
+  if (const std::optional<NodeView> norm = norm_of(m, z, activation))
+    s = SummedNorm{*norm, {}};
+  else if (const std::optional<NodeView> sum = m.sole_maker(z, activation))
+    s = norm_in(m, *sum);
+  if (!s) return {};
   const bool has_alpha =
       activation.enumerator("act") == TENON_ACT_LEAKY_RELU || activation.enumerator("act") == TENON_ACT_ELU;
-  if (norm->op() == "batch_norm" ? !is_clip(activation) : has_alpha) return {};
-  // Where the norm stood: others read its moments.
-  return Match({norm->index(), activation.index()}, norm->index(), [=](Rewrite& to) {
-    std::vector<uint32_t> results = results_of(*norm, to);
-    results[0] = to.result(activation, 0);
-    add_activated(*norm, norm->op(), operands_of(*norm, to), results, activation, to);
-  });
+  if (s->norm.op() == "batch_norm" ? !is_clip(activation) : has_alpha) return {};
+  return normed_match(*s, activation);
+}
+
+std::optional<Match> norm_with_residual(const Matching& m, const NodeView& sum) {
+  const std::optional<SummedNorm> s = norm_in(m, sum);
+  return s ? std::optional<Match>(normed_match(*s, sum)) : std::nullopt;
 }
 
 std::optional<Match> swished_norm(const Matching& m, const NodeView& activation) {

@@ -21,6 +21,7 @@ std::optional<Match> slice_of_gradient(const Matching& m, const NodeView& slice)
 std::optional<Match> rounding(const Matching& m, const NodeView& narrowing);
 std::optional<Match> cast_in_kernel(const Matching& m, const NodeView& cast);
 std::optional<Match> activated_norm(const Matching& m, const NodeView& activation);
+std::optional<Match> norm_with_residual(const Matching& m, const NodeView& sum);
 std::optional<Match> swished_norm(const Matching& m, const NodeView& activation);
 std::optional<Match> activated_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm);
@@ -29,6 +30,8 @@ std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> update_of_product(const Matching& m, const NodeView& dot);
 std::optional<Match> product_dropout(const Matching& m, const NodeView& dropout);
 std::optional<Match> attention_of_rows(const Matching& m, const NodeView& attention);
+std::optional<Match> activated_sums(const Matching& m, const NodeView& activation);
+std::optional<Match> conv_with_residual(const Matching& m, const NodeView& sum);
 std::optional<Match> product_with_residual(const Matching& m, const NodeView& sum);
 
 // Updates by rules that take an element at a time, whatever the others are.

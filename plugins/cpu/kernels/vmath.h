@@ -131,7 +131,18 @@ TENON_INLINE f32x8 vlog1p(f32x8 x) {
 
 // ---- hyperbolic, normal distribution ----
 
-TENON_INLINE f32x8 vsigmoid(f32x8 x) { return 1.f / (1.f + vexp(-x)); }
+// exp(x) where 1 is added to it: what is below the normal numbers is 0, what is above 2^127.5 infinity.
+TENON_INLINE f32x8 exp_beside_one(f32x8 x) {
+  x = max8(splat8(-88.f), min8(splat8(89.f), x));
+  const f32x8 magic = splat8(12582912.f);  // its last nine bits are zero: only n is left of t
+  const f32x8 t = x * 1.44269504f + magic;
+  const f32x8 n = t - magic;
+  const f32x8 r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const f32x8 p =
+      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  return (1.f + (r + r * r * p)) * as_f32((as_i32(t) << 23) + (127 << 23));
+}
+TENON_INLINE f32x8 vsigmoid(f32x8 x) { return 1.f / (1.f + exp_beside_one(-x)); }
 
 TENON_INLINE f32x8 vtanh(f32x8 x) {
   const f32x8 a = abs8(x), z = x * x;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "import/onnx/rules.h"
+#include "import/onnx/rules/spelled_out.h"
 
 namespace tenon::onnx {
 namespace binary_ops {
@@ -44,6 +45,22 @@ void plain(Call& c) {
   if (of_nothing(c, c.element())) return;
   const Aligned a = operands(c);
   give(c, a, broadcasted(F, a.x[0], a.x[1]), c.element());
+}
+
+void sum_rule(Call& c) {
+  if (of_nothing(c, c.element())) return;
+  const Aligned a = operands(c);
+  if (a.x.size() == 2 && !a.last && is_float(a.x[0].dtype()))
+    if (const Tensor y = biased_product(c, a.x[0], a.x[1])) return give(c, a, y, c.element());
+  give(c, a, broadcasted(add, a.x[0], a.x[1]), c.element());
+}
+
+void product_rule(Call& c) {
+  if (of_nothing(c, c.element())) return;
+  const Aligned a = operands(c);
+  if (a.x.size() == 2)
+    if (const Tensor y = spelled_out_activation(c, a.x[0], a.x[1])) return give(c, a, y, c.element());
+  give(c, a, broadcasted(mul, a.x[0], a.x[1]), c.element());
 }
 
 // Unsigned numbers of 64 bits lie in i64: the sign bit is turned where their order matters.
@@ -265,7 +282,7 @@ Tensor both(Tensor a, Tensor b) { return minimum(a, b); }
 Tensor either(Tensor a, Tensor b) { return maximum(a, b); }
 
 constexpr Rule kRules[] = {
-    {"Add", plain<add>},
+    {"Add", sum_rule},
     {"And", plain<both>},
     {"BitShift", bit_shift},
     {"BitwiseAnd", bitwise<0>},
@@ -283,7 +300,7 @@ constexpr Rule kRules[] = {
     {"Mean", mean},
     {"Min", extreme<false>},
     {"Mod", modulo},
-    {"Mul", plain<mul>},
+    {"Mul", product_rule},
     {"Or", plain<either>},
     {"Pow", power},
     {"Sub", plain<sub>},

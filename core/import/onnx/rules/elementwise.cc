@@ -81,7 +81,8 @@ void thresholded_relu(Call& c) {
 
 void hard_sigmoid(Call& c) {
   const double alpha = c.real("alpha", 0.2), beta = c.real("beta", 0.5);
-  c.map([&](Tensor x) { return clamp(x * alpha + beta, 0, 1); });
+  const bool usual = std::fabs(alpha - 1.0 / 6) < 1e-6 && beta == 0.5;
+  c.map([&](Tensor x) { return usual ? activation(x, Activation::kHardSigmoid) : clamp(x * alpha + beta, 0, 1); });
 }
 
 void gelu(Call& c) {

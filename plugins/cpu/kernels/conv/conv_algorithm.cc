@@ -12,6 +12,7 @@
 #include "kernels/conv/pooled/conv_winners.h"
 #include "kernels/conv/winograd/conv_winograd.h"
 #include "kernels/conv/winograd/conv_winograd5.h"
+#include "kernels/element/activation.h"
 #include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
 
@@ -47,7 +48,7 @@ ConvWork winograd5(const ConvProblem& p) { return work_of<ConvData>(std::make_sh
 // By f32 arithmetic, which is faster than pairs are: by a fifth with 16 channels, twice with 64.
 // Tiles are faster than either.
 bool suits_half_winograd(const ConvProblem& p) {
-  return !has_tile_products() && p.shape.act <= TENON_ACT_RELU && winograd_gains(p);
+  return !has_tile_products() && is_clip(p.shape.act) && winograd_gains(p);
 }
 
 ConvWork half_winograd(const ConvProblem& p) {

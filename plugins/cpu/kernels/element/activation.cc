@@ -4,11 +4,20 @@ namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
 template <int kAct>
-void act_floats(const float* x, float* y, int64_t n, float alpha) {
+TENON_INLINE void act_some(const float* x, float* y, int64_t n, float alpha) {
   const f32x8 a = splat8(alpha);
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) store8(y + i, act8<kAct>(load8(x + i), a));
   if (i < n) store8_part(y + i, act8<kAct>(load8_part(x + i, n - i), a), n - i);
+}
+template <int kAct>
+void act_floats(const float* x, float* y, int64_t n, float alpha) {
+  act_some<kAct>(x, y, n, alpha);
+}
+
+template <int kAct>
+void act_tile(float* y, const int64_t* rows, int64_t count, int64_t n, float alpha) {
+  for (int64_t r = 0; r < count; ++r) act_some<kAct>(y + rows[r], y + rows[r], n, alpha);
 }
 
 template <int kAct>
@@ -34,6 +43,9 @@ constexpr double kAlpha64 = 1.6732632423543772, kScale64 = 1.0507009873554805;
 
 ActLoop act_loop(int32_t act) {
   return with_act(act, [](auto a) -> ActLoop { return act_floats<a.value>; });
+}
+ActRows act_rows(int32_t act) {
+  return with_act(act, [](auto a) -> ActRows { return act_tile<a.value>; });
 }
 ActGradLoop act_grad_loop(int32_t act) {
   return with_act(act, [](auto a) -> ActGradLoop { return act_grad_floats<a.value>; });

@@ -38,6 +38,23 @@ TENON_INLINE f32x8 act8(f32x8 x, f32x8 alpha) {
   return x;
 }
 
+// Where an activation stops to be the identity: none, ReLU or ReLU6.
+struct Clip {
+  float floor = -kInf, ceiling = kInf;
+  static constexpr Clip of(int32_t act) {
+    Clip c;
+    if (act == TENON_ACT_RELU || act == TENON_ACT_RELU6) c.floor = 0;
+    if (act == TENON_ACT_RELU6) c.ceiling = 6;
+    return c;
+  }
+  // NaN stays.
+  template <class V>
+  TENON_INLINE typename V::Vector apply(typename V::Vector x) const {
+    return V::min(V::splat(ceiling), V::max(V::splat(floor), x));
+  }
+};
+inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }
+
 // g times the derivative; t is the result up to softplus, else the argument.
 template <int kAct>
 TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
@@ -104,6 +121,9 @@ auto with_act(int32_t act, F&& f) {
 // For the epilogue of a kernel: fetch once, call on a tile that lies in L1.
 using ActLoop = void (*)(const float* x, float* y, int64_t n, float alpha);
 ActLoop act_loop(int32_t act);
+// The same in place for `count` rows of n floats at these offsets: those of a register tile, as soon as it is stored.
+using ActRows = void (*)(float* y, const int64_t* rows, int64_t count, int64_t n, float alpha);
+ActRows act_rows(int32_t act);
 using ActGradLoop = void (*)(const float* g, const float* t, float* dz, int64_t n, float alpha);
 ActGradLoop act_grad_loop(int32_t act);
 

@@ -12,7 +12,7 @@ template <class V, int NV, int R>
 __attribute__((noinline)) void slab_tile(const Panel& p, const int64_t* c_rows, const SlabFetch& fetch) {
   typename V::Vector acc[R][NV];
   const Tail<V> tail(p.columns - (NV - 1) * V::kLanes);
-  const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
+  const Clip clip = Clip::of(p.act);
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) start<V, NV, false>(p, tail, c_rows[r], acc[r]);
   const float *a = p.a, *w = p.w;
@@ -43,7 +43,8 @@ __attribute__((noinline)) void slab_tile(const Panel& p, const int64_t* c_rows, 
   }
   for (; k < p.run_length; ++k, a += kSlabRows, w += NV * V::kLanes) step(a, w);
 #pragma GCC unroll 16
-  for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], floor, acc[r]);
+  for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], clip, acc[r]);
+  activate<R>(p, c_rows);
 }
 
 template <class V, int NV, int R>

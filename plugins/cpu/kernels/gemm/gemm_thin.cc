@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/element/activation.h"
 #include "kernels/movement/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -24,7 +25,7 @@ struct Tile {
   int64_t depth;
   float* sums;      // [R][NV vectors]
   bool accumulate;  // add to them
-  bool relu;
+  Clip clip;
   const float* bias;  // [R] or nullptr: else what sums begin with
   const float* next;  // of B: as much is fetched as the tile reads
 };
@@ -70,11 +71,10 @@ __attribute__((noinline)) void thin_tile(const Tile& t) {
     for (int i = 0; i < kSteps; ++i) step();
   }
   for (; k < t.depth; ++k) step();
-  const V::Vector floor = V::splat(t.relu ? 0 : -__builtin_inff());
 #pragma GCC unroll 24
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) V::store(t.sums + (r * NV + v) * V::kLanes, V::max(floor, acc[r][v]));  // NaN stays
+    for (int v = 0; v < NV; ++v) V::store(t.sums + (r * NV + v) * V::kLanes, t.clip.apply<V>(acc[r][v]));
 }
 
 template <int NV, int R>
@@ -104,8 +104,7 @@ bool ThinProduct::suits(const GemmShape& s) {
   const bool fills_vectors = s.m >= 8 && 4 * round_up(s.m, Lanes::kLanes) <= 5 * s.m;
   const bool is_read_once = s.tb && s.m <= kFewestRows;  // then B takes longer to arrive than to multiply
   return s.batch == 1 && !s.ta && s.a_at.empty() && s.m <= kMostRows && (fills_vectors || is_read_once) &&
-         s.k * s.n >= kThinWeights && s.act <= TENON_ACT_RELU &&
-         (!s.tb || (s.k >= kLeastDepth && s.k <= kWholeDepth));
+         s.k * s.n >= kThinWeights && (!s.tb || (s.k >= kLeastDepth && s.k <= kWholeDepth));
 }
 
 ThinProduct::ThinProduct(const GemmShape& shape, bool partial) : s_(shape) {
@@ -138,7 +137,7 @@ void ThinProduct::run(const GemmData& d, Slice at, int64_t k, int64_t depth, boo
     t.depth = std::min(depth_, end - i);
     if (!s_.tb || first) pack(d.a, i, t.depth, a);
     t.accumulate = i > k;
-    t.relu = s_.act == TENON_ACT_RELU && i + depth_ >= end;
+    t.clip = i + depth_ >= end ? Clip::of(s_.act) : Clip{};
     const float* const later = d.b + std::min(i + depth_, s_.k - t.depth) * s_.n;
     for (int64_t j = 0; j < columns; j += tile_) {
       const int64_t column = at.begin + j;
@@ -149,7 +148,11 @@ void ThinProduct::run(const GemmData& d, Slice at, int64_t k, int64_t depth, boo
       thin(t, width_ / Lanes::kLanes, std::min(tile_, columns - j));
     }
   }
-  transpose(sums, columns, s_.m, width_, d.c + at.begin, s_.n);
+  float* const c = d.c + at.begin;
+  transpose(sums, columns, s_.m, width_, c, s_.n);
+  if (is_clip(s_.act)) return;
+  const ActLoop act = act_loop(s_.act);
+  for (int64_t r = 0; r < s_.m; ++r) act(c + r * s_.n, c + r * s_.n, columns, s_.alpha);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -16,7 +16,7 @@ TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_r
   using Vector = typename V::Vector;
   Vector acc[R][NV];
   const Tail<V> tail(p.columns - (NV - 1) * V::kLanes);
-  const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
+  const Clip clip = Clip::of(p.act);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) start<V, NV, Plain>(p, tail, c_rows[r], acc[r]);
   const float* w = p.w;
@@ -54,7 +54,8 @@ TENON_INLINE void tile(const Panel& p, const int64_t* a_rows, const int64_t* c_r
     }
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) finish<V, NV, Plain>(p, tail, c_rows[r], floor, acc[r]);
+  for (int r = 0; r < R; ++r) finish<V, NV, Plain>(p, tail, c_rows[r], clip, acc[r]);
+  activate<R>(p, c_rows);
 }
 
 template <class V, int NV, int R, bool Masked>
@@ -88,7 +89,7 @@ __attribute__((noinline)) void whole_tiles(const Panel& p, int64_t rows) {
   }
 }
 
-// Whole vectors, new sums, no epilogue but a ReLU.
+// Whole vectors, new sums, no epilogue but an activation.
 template <class V, int NV, int R>
 void plain_tiles(const Panel& p, int64_t rows) {
   const bool packed = p.a_step == 1 && p.w_step == NV * V::kLanes;
@@ -103,8 +104,7 @@ template <class V, int NV, int R, bool Masked>
 void all_rows(const Panel& p, int64_t rows) {
   int64_t whole = rows / R * R, left = rows - whole;
   if (left > 0 && left <= R / 2 && whole > 0) whole -= R, left += R;
-  const bool plain =
-      p.columns == NV * V::kLanes && !p.accumulate && !p.residual && !p.norm.scale && p.act <= TENON_ACT_RELU;
+  const bool plain = p.columns == NV * V::kLanes && !p.accumulate && !p.residual && !p.norm.scale;
   if (plain && NV * V::kLanes > 8)
     plain_tiles<V, NV, R>(p, whole);
   else
@@ -155,7 +155,7 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
   const int64_t *a_rows = p.a_rows + first, *c_rows = p.c_rows + first;
   Vector acc[R][NV];
   const Tail<V> tail(V::kLanes);
-  const float floor = p.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
+  const Clip clip = Clip::of(p.act);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) start<V, NV, false>(p, tail, c_rows[r], acc[r]);
   const float* w = p.w;
@@ -193,7 +193,8 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
     for (; k < p.run_length; ++k) step(k);
   }
 #pragma GCC unroll 8
-  for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], floor, acc[r]);
+  for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], clip, acc[r]);
+  activate<R>(p, c_rows);
 }
 
 template <class V, int NV, int R>

@@ -24,7 +24,7 @@ TENON_INLINE typename V::Vector get(const float* from, int i, const Tail<V>& tai
 alignas(64) inline constexpr float kZeros[64] = {};
 
 // What a row's sums start from: C, the bias or zero. Plain: whole vectors, new sums and nothing after
-// them but a ReLU, so that the tile has no branches.
+// them but an activation, so that the tile has no branches.
 template <class V, int NV, bool Plain>
 TENON_INLINE void start(const Panel& p, const Tail<V>& tail, int64_t row, typename V::Vector* acc) {
   const float* from = p.bias ? p.bias : kZeros;
@@ -34,7 +34,7 @@ TENON_INLINE void start(const Panel& p, const Tail<V>& tail, int64_t row, typena
 }
 
 template <class V, int NV, bool Plain>
-TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, float floor, typename V::Vector* acc) {
+TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, Clip clip, typename V::Vector* acc) {
   float* c = p.c + row;
   if (!Plain && p.norm.scale)
 #pragma GCC unroll 4
@@ -48,14 +48,20 @@ TENON_INLINE void finish(const Panel& p, const Tail<V>& tail, int64_t row, float
 #pragma GCC unroll 4
     for (int i = 0; i < NV; ++i) acc[i] += get<V, NV>(p.residual + row, i, tail);
 #pragma GCC unroll 4
-  for (int i = 0; i < NV; ++i) acc[i] = V::max(V::splat(floor), acc[i]);  // NaN stays
+  for (int i = 0; i < NV; ++i) acc[i] = clip.apply<V>(acc[i]);
 #pragma GCC unroll 4
   for (int i = 0; i + 1 < NV; ++i) V::store(c + V::kLanes * i, acc[i]);
   if (Plain)
     V::store(c + V::kLanes * (NV - 1), acc[NV - 1]);
   else
     V::store_part(c + V::kLanes * (NV - 1), acc[NV - 1], tail.columns);
-  if (!Plain && __builtin_expect(p.act > TENON_ACT_RELU, 0)) act_loop(p.act)(c, c, p.columns, p.alpha);
+}
+
+// The activation of R rows that are stored, where it is no clip: by then the sums are out of the registers, which its
+// polynomials need.
+template <int R>
+TENON_INLINE void activate(const Panel& p, const int64_t* c_rows) {
+  if (!is_clip(p.act)) act_rows(p.act)(p.c, c_rows, R, p.columns, p.alpha);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

@@ -1,7 +1,6 @@
 // Sums over the rows of a matrix [rows, c], the work of batch, instance and group normalization.
 #pragma once
 
-#include <limits>
 #include <type_traits>
 
 #include "kernels/element.h"
@@ -34,19 +33,8 @@ void add_columns(const T* x, int64_t rows, int64_t c, int64_t ld, float* sum);
 template <class T>
 void add_squares(const T* x, int64_t rows, int64_t c, int64_t ld, const float* mean, float* square, float* rest);
 
-// Where an activation stops to be the identity: none, ReLU or ReLU6.
-struct Clip {
-  float floor = -std::numeric_limits<float>::infinity(), ceiling = std::numeric_limits<float>::infinity();
-  static Clip of(int32_t act) {
-    Clip c;
-    if (act == TENON_ACT_RELU || act == TENON_ACT_RELU6) c.floor = 0;
-    if (act == TENON_ACT_RELU6) c.ceiling = 6;
-    return c;
-  }
-};
 // Rows of a tile that stays in L1 between an activation and its argument.
 inline int64_t tile_rows(int64_t c) { return 2048 / c > 4 ? 2048 / c : 4; }
-inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }
 
 // What comes to dz on its way into column_dots.
 template <class T>

@@ -34,6 +34,7 @@ template <int G, int NV, int R, bool Masked>
 TENON_INLINE void points(const GroupPanel& p, const int64_t* a_rows, const int64_t* c_rows, int64_t column) {
   const int64_t columns = Masked ? p.columns - column : NV * 8;
   const i32x8 mask = lane_mask(columns - (NV - 1) * 8);
+  const Clip clip = Clip::of(p.act);
   const auto in = [&](const float* from, int i) __attribute__((always_inline)) {
     return Masked ? get<NV>(from, i, mask) : load8(from + 8 * i);
   };
@@ -70,14 +71,14 @@ TENON_INLINE void points(const GroupPanel& p, const int64_t* a_rows, const int64
         acc[r][i] = centred * in(p.norm.scale + column, i) + in(p.norm.shift + column, i);
       }
       if (p.residual) acc[r][i] += in(p.residual + c_rows[r] + column, i);
-      if (p.act == TENON_ACT_RELU) acc[r][i] = relu8(acc[r][i]);
+      acc[r][i] = clip.apply<Lanes8>(acc[r][i]);
       if (Masked && i == NV - 1)
         store8_part(c + 8 * i, acc[r][i], columns - (NV - 1) * 8);
       else
         store8(c + 8 * i, acc[r][i]);
     }
-    if (p.act > TENON_ACT_RELU) act_loop(p.act)(c, c, columns, p.alpha);
   }
+  if (!is_clip(p.act)) act_rows(p.act)(p.c + column, c_rows, R, columns, p.alpha);
 }
 
 // All channels of a few points, so that what the taps read again is still in L1.

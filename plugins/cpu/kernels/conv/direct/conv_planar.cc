@@ -4,6 +4,7 @@
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_planar_pool.h"
 #include "kernels/conv/pooled/conv_pool.h"
+#include "kernels/element/activation.h"
 #include "kernels/movement/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -22,7 +23,7 @@ struct Cell {
   const float* bias;
   float* to;  // [F] rows, `width` apart
   int64_t width, channels, plane, pitch, rows, columns;
-  bool relu;
+  Clip clip;
 };
 
 template <int F, int V>
@@ -39,11 +40,10 @@ TENON_INLINE void sum(const Cell& c) {
       const float* x = c.x + i * c.pitch + j;
       for (int64_t k = 0; k < c.channels; ++k, x += c.plane, w += F) add_products(x, w, acc);
     }
-  const Vector floor = Lanes::splat(c.relu ? 0 : -__builtin_inff());
 #pragma GCC unroll 12
   for (int f = 0; f < F; ++f)
 #pragma GCC unroll 2
-    for (int v = 0; v < V; ++v) Lanes::store(c.to + f * c.width + v * kWide, Lanes::max(floor, acc[f][v]));
+    for (int v = 0; v < V; ++v) Lanes::store(c.to + f * c.width + v * kWide, c.clip.apply<Lanes>(acc[f][v]));
 }
 
 // A row of `points`.
@@ -70,7 +70,7 @@ bool Planar::suits(const GatherPlan& p) { return suits(p, kWide); }
 bool Planar::suits_somewhere(const GatherPlan& p) { return suits(p, 8) || suits(p, 16); }
 
 bool Planar::suits(const GatherPlan& p, int64_t lanes) {
-  if (!is_dense_plane(p) || p.act > TENON_ACT_RELU || p.to_c > kFewChannels) return false;
+  if (!is_dense_plane(p) || p.to_c > kFewChannels) return false;
   const GatherPhase& g = p.phases[0];
   if (p.pooled_from && g.first[2] > 0) return false;  // a row is unpooled from its first point on
   const int64_t points = round_up(p.to[2], kVectors * lanes), channels = round_up(p.to_c, lanes);
@@ -162,13 +162,16 @@ void Planar::row(const ConvData& d, const float* weights, int64_t at, const Room
   c.pitch = pitch_;
   c.rows = g_.taps[1];
   c.columns = g_.taps[2];
-  c.relu = p_.act == TENON_ACT_RELU;
+  c.clip = Clip::of(p_.act);
   for (int64_t g = 0; g < groups_; ++g) {
     c.w = weights + g * depth_ * filters_;
     c.bias = d.bias ? weights + (groups_ * depth_ + g) * filters_ : nullptr;
     c.to = planes + g * filters_ * width_;
     sum_some<kMostFilters>(filters_, c, p_.to[2]);
   }
+  if (is_clip(p_.act)) return;
+  const ActLoop act = act_loop(p_.act);
+  for (int64_t o = 0; o < p_.to_c; ++o) act(planes + o * width_, planes + o * width_, p_.to[2], p_.alpha);
 }
 
 // Pools two rows of planes to a row of windows.

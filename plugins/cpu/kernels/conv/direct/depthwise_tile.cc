@@ -47,7 +47,7 @@ struct DepthwisePlace {
   int64_t i, first_end, both_end, i_end, shift;
 };
 
-// Not a function of the tile, whose sums would then be in memory.
+// Of bf16, whose sums are activated before they are rounded. Not a function of the tile, whose sums would then be in memory.
 __attribute__((noinline)) Lanes::Vector activated(Lanes::Vector sum, int act, float alpha) {
   float values[Lanes::kLanes];
   Lanes::store(values, sum);
@@ -93,7 +93,12 @@ class DepthwiseTile {
         x_next_((t.i_end - t.i) * p.tap_row * p.from_row),
         fetches_result_(p.fetches_result),
         n_(t.n),
-        plain_(!p.norm.scale && !p.residual && p.act == TENON_ACT_NONE) {}
+        clip_(Clip::of(p.act)),
+        plain_(!p.norm.scale && !p.residual && is_clip(p.act)) {
+    if (kWide && !is_clip(p.act)) activate_ = act_rows(p.act);
+    for (int r = 0; r < R; ++r)
+      for (int k = 0; k < P; ++k) rows_[r * P + k] = r * to_row_ + k * to_point_;
+  }
 
   TENON_INLINE void run(const DepthwisePhase<T>& p, const DepthwiseOperands<T>& at) const {
     V acc[R][P][NV];
@@ -113,7 +118,9 @@ class DepthwiseTile {
       for (int64_t i = 0; i < both_; ++i, x += x_row_, w += w_row_) tap_row<true, true>(x, w, acc);
       for (int64_t i = 0; i < second_; ++i, x += x_row_, w += w_row_) tap_row<false, true>(x, w, acc);
     }
-    if (plain_) return store(at.to, acc, [](V sum, int64_t, int64_t) { return sum; });
+    if (plain_)
+      return store(
+          at.to, acc, [&](V sum, int64_t, int64_t) __attribute__((always_inline)) { return clip_.apply<Lanes>(sum); });
     const T* const residual = p.residual ? p.residual + (at.to - p.to) : nullptr;
     store(
         at.to, acc, [&](V sum, int64_t c, int64_t to) __attribute__((always_inline)) {
@@ -125,13 +132,16 @@ class DepthwiseTile {
             sum = (sum - mean) * scale + shift;
           }
           if (residual) sum += channels_at<Part>(residual + to, n_);
-          if (p.act == TENON_ACT_RELU || p.act == TENON_ACT_RELU6) sum = Lanes::max(V{}, sum);
-          if (p.act == TENON_ACT_RELU6) sum = Lanes::min(Lanes::splat(6), sum);
-          return p.act > TENON_ACT_RELU6 ? activated(sum, p.act, p.alpha) : sum;
+          sum = clip_.apply<Lanes>(sum);
+          return kWide || is_clip(p.act) ? sum : activated(sum, p.act, p.alpha);
         });
+    if constexpr (kWide)
+      if (activate_) activate_(at.to, rows_, R * P, Part ? n_ : NV * Lanes::kLanes, p.alpha);
   }
 
  private:
+  static constexpr bool kWide = std::is_same_v<T, float>;
+
   // What the next rows of points read, and where they are stored: processors foresee neither.
   TENON_INLINE void fetch(const DepthwiseOperands<T>& at) const {
     constexpr int S = Columns::kStep > 0 ? Columns::kStep : 1;
@@ -208,7 +218,10 @@ class DepthwiseTile {
   const int64_t x_next_;
   const bool fetches_result_;
   const int64_t n_;
+  const Clip clip_;
   const bool plain_;
+  ActRows activate_ = nullptr;  // of a tile that is stored, where it is no clip
+  int64_t rows_[R * P];
 };
 
 // P points and all channels.

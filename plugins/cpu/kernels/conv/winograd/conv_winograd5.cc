@@ -4,6 +4,7 @@
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/conv/pooled/conv_planar_pool.h"
 #include "kernels/conv/winograd/conv_winograd_rules.h"
+#include "kernels/element/activation.h"
 #include "kernels/movement/transpose.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -84,7 +85,7 @@ bool worth_transforms(const GatherPlan& p) {
 }  // namespace
 
 bool Winograd5::suits(const GatherPlan& p) {
-  if (!is_dense_plane(p) || p.act > TENON_ACT_RELU) return false;
+  if (!is_dense_plane(p) || !is_clip(p.act)) return false;
   const GatherPhase& g = p.phases[0];
   for (int d = 1; d < 3; ++d)
     if (g.taps[d] != kTaps || g.first[d] > 0 || g.first[d] <= -kTaps) return false;
@@ -204,7 +205,7 @@ void Winograd5::strip(const ConvData& d, const float* filters, int64_t at, const
 
 void Winograd5::restore(const ConvData& d, int64_t group, int64_t at, const Room& room) const {
   using Vector = Lanes::Vector;
-  const Vector floor = Lanes::splat(p_.act == TENON_ACT_RELU ? 0 : -__builtin_inff());
+  const Clip clip = Clip::of(p_.act);
   const int64_t plane = groups_ * group_ * flat_;
   for (int64_t f = 0; f < group_; ++f) {
     const int64_t o = group * group_ + f;
@@ -216,8 +217,7 @@ void Winograd5::restore(const ConvData& d, int64_t group, int64_t at, const Room
       square<Lanes, Result5Rule>(
           [&](int i, int j)
               __attribute__((always_inline)) { return Lanes::load(from + (i * kSide + j) * group_ * kStrip); },
-          [&](int i, int j, Vector x)
-              __attribute__((always_inline)) { y[2 * i + j] = Lanes::max(floor, x + bias); });  // NaN stays
+          [&](int i, int j, Vector x) __attribute__((always_inline)) { y[2 * i + j] = clip.apply<Lanes>(x + bias); });
       if (p_.pooled_to) {
         Lanes::Ints which;
         Lanes::store(to, largest<Lanes>(y, which));

@@ -108,7 +108,7 @@ TENON_INLINE void restore_tile(const float* from, int64_t plane, const ResultTil
   const bool normed = !Plain && e.norm.scale != nullptr;
   const Vector mean = normed ? get(e.norm.mean + c) : Vector{}, scale = normed ? get(e.norm.scale + c) : Vector{};
   const Vector shift = normed ? get(e.norm.shift + c) : Vector{};
-  const Vector floor = V::splat(e.act == TENON_ACT_RELU ? 0 : -__builtin_inff());
+  const Clip clip = Clip::of(e.act);
   PlaneWalk<const float> columns(from + c, plane, 6 * plane);
   square<V, ResultRule>(
       [&](int i, int) __attribute__((always_inline)) { return V::load(columns.at(i)); },
@@ -118,7 +118,7 @@ TENON_INLINE void restore_tile(const float* from, int64_t plane, const ResultTil
         v += bias;
         if (normed) v = (v - mean) * scale + shift;
         if (!Plain && tile.residual) v += get(tile.residual + at);
-        v = V::max(floor, v);  // NaN stays
+        v = clip.apply<V>(v);
         if (Part)
           store_stored(tile.to + at, v, count);
         else
@@ -137,7 +137,7 @@ __attribute__((noinline)) void restore_channels(const float* from, int64_t plane
   for (; c + Lanes::kLanes <= n; c += Lanes::kLanes) restore_tile<false, false>(from, plane, tile, e, c, Lanes::kLanes);
   if (c < n) restore_tile<false, true>(from, plane, tile, e, c, n - c);
   if constexpr (std::is_same_v<T, float>) {
-    if (e.act <= TENON_ACT_RELU) return;
+    if (is_clip(e.act)) return;
     const ActLoop act = act_loop(e.act);
     for (int64_t i = 0; i < tile.rows; ++i)
       for (int64_t j = 0; j < tile.columns; ++j) {

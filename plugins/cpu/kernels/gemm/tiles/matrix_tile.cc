@@ -182,11 +182,12 @@ class TilePanel {
     if (part.residual) part.residual += column;
     part.columns = static_cast<int>(std::min(kTileSide, p_.columns - column));
     const Tail<Lanes> tail(part.columns);
-    const float floor = part.act == TENON_ACT_RELU ? 0 : -__builtin_inff();
+    const Clip clip = Clip::of(part.act);
     for (int64_t r = 0; r < rows_[tile]; ++r) {
       Lanes::Vector sum = Lanes::load(sums + r * kTileSide);
-      finish<Lanes, 1, false>(part, tail, p_.c_rows[row_[tile] + r], floor, &sum);
+      finish<Lanes, 1, false>(part, tail, p_.c_rows[row_[tile] + r], clip, &sum);
     }
+    if (!is_clip(part.act)) act_rows(part.act)(part.c, p_.c_rows + row_[tile], rows_[tile], part.columns, part.alpha);
   }
 
   Panel p_;
