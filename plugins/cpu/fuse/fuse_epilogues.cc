@@ -15,6 +15,12 @@ bool is_bare_dot(const NodeView& node) {
   return bare && node.in(op::dot_bias_act::a).rank() == 2 && node.in(op::dot_bias_act::b).rank() == 2;
 }
 
+// An exponential of every element is quicker over the whole result than tile by tile.
+bool suits_tiles(int32_t act) {
+  return act == TENON_ACT_RELU || act == TENON_ACT_RELU6 || act == TENON_ACT_LEAKY_RELU ||
+         act == TENON_ACT_HARD_SIGMOID || act == TENON_ACT_HARD_SWISH;
+}
+
 struct Sums {
   NodeView node;                     // without an epilogue but a bias
   std::optional<NodeView> sum = {};  // which adds what is at `residual` of its operands
@@ -67,7 +73,9 @@ Match whole_match(const Sums& s, const NodeView& last) {
 
 std::optional<Match> activated_sums(const Matching& m, const NodeView& activation) {
   const uint32_t z = activation.operand_id(op::activation::x);
-  if (const std::optional<NodeView> node = bare_maker(m, z, activation)) return whole_match({*node}, activation);
+  const bool for_convs = suits_tiles(activation.enumerator("act"));
+  if (const std::optional<NodeView> node = bare_maker(m, z, activation))
+    return for_convs || is_bare_dot(*node) ? std::optional<Match>(whole_match({*node}, activation)) : std::nullopt;
   const std::optional<NodeView> sum = m.sole_maker(z, activation);
   if (!sum || !is_f32(*sum)) return {};
   if (sum->op() == "reshape") {
@@ -76,7 +84,7 @@ std::optional<Match> activated_sums(const Matching& m, const NodeView& activatio
                       activation.out(0).dim(-1) == dot->out(0).dim(-1) && !m.changes_between(*dot, activation);
     return fits ? std::optional<Match>(whole_match({*dot, {}, 0, *sum}, activation)) : std::nullopt;
   }
-  if (sum->op() != "add") return {};
+  if (sum->op() != "add" || !for_convs) return {};
   const std::optional<Sums> s = summed(m, *sum);
   if (!s || m.changes_between(*sum, activation)) return {};
   return whole_match(*s, activation);

@@ -6,7 +6,7 @@ TENON_DECLARE_WIDE_FAMILY(add_convolution)
 namespace tenon::testing {
 namespace {
 
-constexpr double kEps = 0x1p-23;
+constexpr double kUlp = 0x1p-23;
 
 struct Conv {
   int64_t batch, h, w, c, o;
@@ -135,7 +135,7 @@ class Winograd : public ::testing::TestWithParam<std::string> {
   static void expect_close(const Floats& got, const Sums& want, const Conv& c, Pass pass) {
     ASSERT_EQ(got.size(), want.sum.size());
     for (size_t i = 0; i < got.size(); ++i)
-      ASSERT_NEAR(got[i], want.sum[i], 16 * kEps * want.size[i]) << kPasses[pass] << " of " << c << ", element " << i;
+      ASSERT_NEAR(got[i], want.sum[i], 16 * kUlp * want.size[i]) << kPasses[pass] << " of " << c << ", element " << i;
   }
 };
 
