@@ -39,7 +39,7 @@ FlatGraph attention(const Shape& s, bool apart) {
     const uint32_t rows = b.value(TENON_F32, {s.sentences * s.length, s.key_heads * s.size});
     b.node("gather", {x, i}, {rows}).attr_i64("axis", 0).attr_i64("batch", 0);
     const uint32_t y = b.value(TENON_F32, {s.sentences, s.length, s.key_heads, s.size});
-    b.node("reshape", {rows}, {y});
+    b.node("reshape", {rows}, {y}).attr_list("shape", {s.sentences, s.length, s.key_heads, s.size});
     if (apart) b.result(y);
     return y;
   };
