@@ -5,7 +5,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 #include "tenon/recurrent.h"
 

@@ -1,7 +1,7 @@
 // A training loop of one's own: gradients by hand, ten steps inside one compiled function, on any device.
 #include <cstdio>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
 #include "tenon/losses.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <random>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 #include "tenon/losses.h"
 #include "tenon/optimizers.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/gradients.h"
 #include "tenon/layer_classes.h"
 #include "tenon/random.h"

@@ -1,7 +1,7 @@
 // A layer of one's own, made of others, in a model that fit() trains: two spirals are told apart.
 #include <cmath>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 
 using namespace tenon;

@@ -1,5 +1,5 @@
 // An optimizer of one's own: a function of ops. It trains beside the built-in SGD with momentum, and reaches the same loss.
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 
 using namespace tenon;

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/class_balance.h"
 #include "tenon/element_maps.h"
 #include "tenon/image_maps.h"

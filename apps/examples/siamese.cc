@@ -1,6 +1,6 @@
 // Two inputs through the same layers: the model learns which pairs of points are of one class, and so a space in which
 // classes lie apart. The embedding is called twice and has one set of weights.
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 
 using namespace tenon;

@@ -1,6 +1,6 @@
 // The first program of TPUEstimator's guide: a model of one neuron, one step of training and one of evaluation, on any device.
 // Nothing in the model says where it runs. What the Estimator logs is on standard error.
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/estimator.h"
 
 using namespace tenon;

@@ -1,6 +1,6 @@
 // A model of one neuron, trained the way Keras trains it, on any device. Seed 19 is one with which fifty steps of Adagrad
 // bring the loss below 1e-8 on cpu and on tpu-emulator:v2-8; apps/README.md says how many do.
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/layer_classes.h"
 
 using namespace tenon;

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "examples/example.h"
+#include "examples/example_program.h"
 #include "tenon/dataset.h"
 #include "tenon/element_maps.h"
 #include "tenon/layer_classes.h"

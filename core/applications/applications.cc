@@ -5,7 +5,7 @@
 #include <array>
 #include <cctype>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/ops.h"
 
 namespace tenon::applications {

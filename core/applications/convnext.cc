@@ -1,7 +1,7 @@
 #include <array>
 
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/preprocessing.h"
 #include "tenon/variables.h"
 

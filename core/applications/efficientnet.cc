@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/preprocessing.h"
 
 namespace tenon::applications {

@@ -1,6 +1,6 @@
 // InceptionV3 and InceptionResNetV2.
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::applications {
 namespace {

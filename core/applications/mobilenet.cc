@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::applications {
 namespace {

@@ -1,5 +1,5 @@
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::applications {
 namespace {

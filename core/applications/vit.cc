@@ -1,5 +1,5 @@
 #include "applications/maps.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/variables.h"
 
 namespace tenon::applications {

@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 #include "op/bounded.h"
-#include "op/custom_op.h"
+#include "op/custom_node.h"
 #include "op/decompose.h"
 #include "op/rules.h"
 

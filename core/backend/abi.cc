@@ -6,7 +6,7 @@
 #include <cstring>
 #include <exception>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/text.h"
 
 namespace tenon {

@@ -10,7 +10,7 @@
 #include "backend/load/dependencies.h"
 #include "backend/load/table_check.h"
 #include "backend/process_state.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/plugin/validation.h"
 
 namespace tenon {

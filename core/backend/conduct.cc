@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <iterator>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 #include "backend/description.h"
 
 #include "backend/abi.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include "backend/abi.h"
 #include "backend/units.h"
 #include "base/process/job.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/plugin/graph_builder.h"
 
 namespace tenon {

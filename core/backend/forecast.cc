@@ -6,7 +6,7 @@
 
 #include "backend/abi.h"
 #include "backend/load/loader.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/abi/forecast.h"
 
 namespace tenon {

@@ -3,7 +3,7 @@
 
 #include "backend/abi.h"
 #include "backend/device.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

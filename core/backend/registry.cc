@@ -7,7 +7,7 @@
 #include "backend/load/search_path.h"
 #include "backend/units.h"
 #include "base/process/job.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "backend/abi.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

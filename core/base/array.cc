@@ -4,7 +4,7 @@
 
 #include "base/each_number.h"
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

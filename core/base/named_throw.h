@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <limits>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/types.h"
 
 namespace tenon {

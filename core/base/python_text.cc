@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

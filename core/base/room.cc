@@ -6,7 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/plugin/host_limits.h"
 
 namespace tenon {

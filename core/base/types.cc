@@ -1,6 +1,6 @@
 #include "tenon/types.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "base/file/file.h"
 #include "base/process/job.h"
-#include "base/text.h"
-#include "tenon/processes.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
+#include "tenon/processes.h"
 
 namespace tenon {
 namespace {

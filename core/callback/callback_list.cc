@@ -5,7 +5,7 @@
 
 #include "base/caught.h"
 #include "base/names/class_name.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/graph_node.h"
 #include "tenon/text.h"
 

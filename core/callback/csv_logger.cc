@@ -1,6 +1,6 @@
 #include "base/file/file.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
 #include "tenon/processes.h"
 

@@ -1,5 +1,5 @@
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

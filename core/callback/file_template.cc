@@ -3,7 +3,7 @@
 #include <set>
 
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

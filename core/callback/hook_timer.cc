@@ -1,6 +1,6 @@
 #include "base/number.h"
 #include "base/process/job.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/hooks.h"
 
 namespace tenon {

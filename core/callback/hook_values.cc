@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

@@ -1,7 +1,7 @@
 // Hooks that say or write numbers.
 #include "base/number.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "callback/hook_values.h"
 #include "tenon/run_writer.h"
 

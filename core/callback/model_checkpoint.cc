@@ -1,7 +1,7 @@
 #include "base/file/file.h"
 #include "base/number.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "callback/file_template.h"
 #include "tenon/callbacks.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,6 @@
 #include <cstdio>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "callback/progress_bar.h"
 #include "tenon/callbacks.h"
 

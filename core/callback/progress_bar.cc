@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 // Callbacks that set the learning rate.
 #include "base/number.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

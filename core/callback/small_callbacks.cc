@@ -4,7 +4,7 @@
 
 #include "base/array_dtype.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/callbacks.h"
 
 namespace tenon {

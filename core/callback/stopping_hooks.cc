@@ -6,7 +6,7 @@
 #include "base/file/file.h"
 #include "base/number.h"
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/hooks.h"
 
 namespace tenon {

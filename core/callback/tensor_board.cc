@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/strings.h"
 #include "callback/weight_image.h"
 #include "tenon/callbacks.h"
 #include "tenon/graph_node.h"

@@ -2,8 +2,8 @@
 
 #include "base/half.h"
 #include "base/room.h"
-#include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "base/strings.h"
+#include "checkpoint/model_directory.h"
 #include "tenon/checkpoint.h"
 
 namespace tenon {

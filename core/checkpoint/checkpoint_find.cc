@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <set>
 
-#include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "base/strings.h"
 #include "checkpoint/checkpoint_state.h"
+#include "checkpoint/model_directory.h"
 #include "checkpoint/within_memory.h"
 
 namespace tenon {

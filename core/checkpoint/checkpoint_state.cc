@@ -9,7 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tensor_bundle.pb.h"
 

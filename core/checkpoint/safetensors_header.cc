@@ -4,7 +4,7 @@
 #include <optional>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_types.h"
 #include "checkpoint/within_memory.h"

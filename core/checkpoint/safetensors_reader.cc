@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/within_memory.h"
 

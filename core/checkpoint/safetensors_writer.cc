@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_types.h"
 #include "checkpoint/tensor_bundle_types.h"

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_bundle_table.h"
 #include "checkpoint/tensor_bundle_types.h"

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle_table.h"
 
 namespace tenon {

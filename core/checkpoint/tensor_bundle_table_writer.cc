@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 #include "checkpoint/tensor_bundle_table.h"
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 
 namespace tenon {
 namespace {

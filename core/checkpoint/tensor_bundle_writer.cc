@@ -2,11 +2,11 @@
 #include <cstdio>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "checkpoint/tensor_bundle_table.h"
 #include "checkpoint/tensor_bundle_types.h"
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 #include "tensor_bundle.pb.h"
 
 namespace tenon {

@@ -7,8 +7,8 @@
 #include "base/names/slot_names.h"
 #include "base/process/job.h"
 #include "base/room.h"
-#include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "base/strings.h"
+#include "checkpoint/model_directory.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_file.h"
 
 namespace tenon {

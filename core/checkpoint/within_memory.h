@@ -4,7 +4,7 @@
 #include <new>
 #include <string>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

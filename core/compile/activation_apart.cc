@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "op/decompose.h"
 #include "op/rules.h"

@@ -3,7 +3,7 @@
 #include <map>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "compile/shared_graph.h"
 #include "compile/soft_placement.h"

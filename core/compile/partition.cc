@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/op.h"
 #include "op/replicas.h"
 #include "tenon/ops.h"
@@ -93,7 +93,9 @@ class Partition {
     GraphPart out;
     out.kind = order_.moved[p] ? cut_.to : PartKind::kDevice;
     Graph& to = out.graph;
-    to.replicas = out.kind == PartKind::kHost ? 1 : out.kind == PartKind::kExchange || cut_.units == 0 ? whole_.replicas : cut_.units;
+    to.replicas = out.kind == PartKind::kHost                          ? 1
+                  : out.kind == PartKind::kExchange || cut_.units == 0 ? whole_.replicas
+                                                                       : cut_.units;
     to.mode = whole_.mode;
     for (const Node& node : whole_.nodes) to.unique_name_taken(node.name);
     part_ = &out;
@@ -148,8 +150,8 @@ class Partition {
   }
   ValueId add_cut(ValueId v) {
     const Node* const node = whole_.defining_node(v);
-    const std::string name = cat(node ? node->name : whole_.inputs[whole_.values[v].index].name, ":",
-                                 node ? whole_.values[v].index : 0);
+    const std::string name =
+        cat(node ? node->name : whole_.inputs[whole_.values[v].index].name, ":", node ? whole_.values[v].index : 0);
     const Type& type = whole_.type(v);
     if (!split(v)) return add_input(v, type, Role::kState, name);
     const bool scalar = type.shape.rank() == 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/parted_program.h"
 #include "compile/rewrite.h"
 #include "op/decompose.h"

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
-#include "op/custom_op.h"
+#include "op/custom_node.h"
 #include "tenon/ops.h"
 
 namespace tenon {

@@ -5,7 +5,7 @@
 
 #include "backend/forecast.h"
 #include "backend/registry.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {
@@ -30,7 +30,9 @@ void count_bytes(PartedProgram& soft, const Graph& graph) {
     if (part.kind == PartKind::kHost) given_there.insert(part.gives.begin(), part.gives.end());
   for (const PlacedPart& part : soft.parts)
     for (const ValueId v : part.takes) {
-      if (part.kind == PartKind::kHost && !given_there.contains(v) && (graph.values[v].node >= 0 || updated.contains(v))) out.insert(v);
+      if (part.kind == PartKind::kHost && !given_there.contains(v) &&
+          (graph.values[v].node >= 0 || updated.contains(v)))
+        out.insert(v);
       if (part.kind == PartKind::kDevice && given_there.contains(v)) back.insert(v);
     }
   for (const Output& r : graph.results)
@@ -83,7 +85,8 @@ Result<std::shared_ptr<const PartedProgram>> place_softly(const Graph& graph, co
   auto out = std::make_shared<PartedProgram>();
   for (GraphPart& part : *parts) {
     const bool here = part.kind == PartKind::kDevice;
-    const Status added = add_part(*out, std::move(part), graph, here ? device : host, options, here ? untaken : nullptr);
+    const Status added =
+        add_part(*out, std::move(part), graph, here ? device : host, options, here ? untaken : nullptr);
     if (!added.ok()) return here ? added : because(added);
   }
   count_bytes(*out, graph);

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "backend/device.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/compile.h"
 #include "compile/rewrite.h"
 #include "op/op.h"

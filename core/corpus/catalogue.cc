@@ -1,8 +1,8 @@
 // The models of the catalogue (apps/models) with the same layers and smaller sizes, and one of each recurrent cell:
 // what a backend must train to reach level 3.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
-#include "corpus/model.h"
+#include "corpus/model_case.h"
 #include "tenon/losses.h"
 
 namespace tenon::corpus {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,6 @@
 #include "decode/decode_trace.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "decode/decode_trace.h"
 
 namespace tenon {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "exchange/collectives.h"
 
 namespace tenon {

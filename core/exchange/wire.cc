@@ -8,8 +8,8 @@
 #include <cstring>
 #include <thread>
 
-#include "base/text.h"
-#include "exchange/transport.h"
+#include "base/strings.h"
+#include "exchange/transport_library.h"
 
 namespace tenon {
 namespace {

@@ -18,9 +18,9 @@
 #include "backend/registry.h"
 #include "base/caught.h"
 #include "base/process/job.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "exchange/program_build.h"
-#include "exchange/transport.h"
+#include "exchange/transport_library.h"
 #include "tenon/interrupts.h"
 #include "tenon/processes.h"
 

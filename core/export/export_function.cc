@@ -1,5 +1,5 @@
 // Any function of tensors as what serves it.
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/signatures.h"
 #include "export/version_writer.h"
 #include "step/function_impl.h"

@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_file.h"
 #include "data/image/image_pass.h"
 #include "export/version_writer.h"

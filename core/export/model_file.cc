@@ -1,6 +1,6 @@
 #include "export/model_file.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "exported_model.pb.h"
 
 namespace tenon {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/model_file.h"
 #include "exported_model.pb.h"
 

@@ -1,7 +1,7 @@
 // A graph for any number of rows, built like model code: by the ops, which check all that it says.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/portable_graph.h"
 #include "op/op.h"
 #include "tenon/variables.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "export/portable_graph.h"
 #include "op/decompose.h"

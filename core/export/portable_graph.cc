@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

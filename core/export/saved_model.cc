@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/tensorflow/graph_writer.h"
 #include "export/tensorflow/image/image_files.h"
 #include "export/tensorflow/saved_weights.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/version_writer.h"
 #include "tenon/exported_model.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/crc32c.h"
 #include "base/file/directory_lock.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "export/onnx/onnx_writer.h"
 #include "export/saved_model.h"

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <filesystem>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/exported_model.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 #include "export/warm_up.h"
 
 #include "data/image/image.h"
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 #include "tenon/tensorflow_types.h"
 
 namespace tenon {

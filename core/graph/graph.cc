@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

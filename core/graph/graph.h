@@ -56,7 +56,7 @@ struct Value {
 
 enum class Phase : uint8_t { kForward, kBackward, kUpdate };
 
-struct CustomNode;  // op/custom_op.h
+struct CustomNode;  // op/custom_node.h
 
 struct Node {
   std::string op;
@@ -168,8 +168,9 @@ int variable_index(std::string_view who, const Tensor& x);
 
 // How replicas share what an optimizer does.
 struct BetweenReplicas {
-  DType all_reduce_dtype = DType::kNone;  // what wider gradients are cast to on their way; kNone: they stay what they are
-  bool shard_optimizer_state = false;     // each replica keeps a part of what optimizers keep
+  DType all_reduce_dtype =
+      DType::kNone;                    // what wider gradients are cast to on their way; kNone: they stay what they are
+  bool shard_optimizer_state = false;  // each replica keeps a part of what optimizers keep
 };
 
 class Graph {

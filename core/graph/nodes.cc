@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

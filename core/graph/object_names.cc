@@ -1,6 +1,6 @@
 #include "graph/object_names.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

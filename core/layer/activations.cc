@@ -1,6 +1,6 @@
 // Activations as functions and as options of layers; PReLU.
 #include "layer/composed_activations.h"
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "tenon/layer_classes.h"
 

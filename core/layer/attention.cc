@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/crc32c.h"
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "tenon/layer_classes.h"
 

@@ -1,7 +1,7 @@
 // Dot.
 #include "tenon/batch_dot.h"
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 namespace {

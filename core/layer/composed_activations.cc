@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "layer/object/masks.h"
 #include "tenon/activations.h"
 #include "tenon/layer_classes.h"

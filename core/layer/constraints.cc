@@ -1,7 +1,7 @@
 #include "tenon/constraints.h"
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 
 namespace tenon {

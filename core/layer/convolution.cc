@@ -1,5 +1,5 @@
 // Conv1D, Conv2D, and by channel or transposed of both.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "tenon/sequences.h"
 
 namespace tenon {

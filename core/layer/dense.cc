@@ -1,6 +1,6 @@
 // Dense, Dropout, SpatialDropout1D, SpatialDropout2D, Embedding.
 #include "base/crc32c.h"
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 
 namespace tenon {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 namespace {
@@ -35,12 +35,12 @@ Tensor connect_locally(Tensor x, const ConvLayerOptions& o, int spatial, std::st
   const LayerScope scope(x, layer, o.name.empty() ? layer : std::string_view(o.name));
   x = scope.as_float(x, spatial + 2, spatial + 2);
   scope.expect_size("filters", o.filters);
-  const Ints kernel = scope.sizes("kernel size", o.kernel, spatial), strides = scope.sizes("stride", o.strides, spatial);
+  const Ints kernel = scope.sizes("kernel size", o.kernel, spatial),
+             strides = scope.sizes("stride", o.strides, spatial);
   const Ints dilation = scope.sizes("dilation", o.dilation, spatial);
   const bool plain = std::all_of(dilation.begin(), dilation.end(), [](int64_t d) { return d == 1; });
   scope.expect(o.padding == Padding::kValid, "padding is not valid, the only one that there is");
-  scope.expect(plain && o.groups == 1 && o.depth_multiplier == 1,
-               "dilation, groups and depth_multiplier have to be 1");
+  scope.expect(plain && o.groups == 1 && o.depth_multiplier == 1, "dilation, groups and depth_multiplier have to be 1");
   Ints places;
   for (int d = 0; d < spatial; ++d) {
     scope.expect_static(x, d + 1);

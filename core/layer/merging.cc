@@ -1,5 +1,5 @@
 // Add, Subtract, Multiply, Average, Maximum, Minimum.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 
 namespace tenon {

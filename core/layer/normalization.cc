@@ -1,7 +1,7 @@
 // BatchNormalization, LayerNormalization, GroupNormalization, RMSNormalization, UnitNormalization.
 #include <algorithm>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "op/replicas.h"
 

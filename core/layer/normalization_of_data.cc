@@ -1,6 +1,6 @@
 // Normalization, CategoryEncoding.
 #include "layer/data_moments.h"
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "op/rules.h"
 #include "tenon/preprocessing.h"
@@ -56,7 +56,8 @@ void Normalization::adapt(std::vector<double> values, const Shape& shape) {
 
 void Normalization::take(const DataMoments& moments) {
   if (!options_->mean.empty()) fail("normalization: adapt() of a layer that was given its mean and variance");
-  if (moments.count() > INT32_MAX) fail("normalization: adapt() of ", moments.count(), " values each, expected less than 2^31");
+  if (moments.count() > INT32_MAX)
+    fail("normalization: adapt() of ", moments.count(), " values each, expected less than 2^31");
   set_variable("mean", Array(moments.mean(), moments.shape()));
   set_variable("variance", Array(moments.variance(), moments.shape()));
   set_variable("count", Array(static_cast<int32_t>(moments.count())));

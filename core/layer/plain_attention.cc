@@ -1,7 +1,7 @@
 // Attention, AdditiveAttention.
 #include <functional>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "tenon/attention.h"
 
@@ -14,8 +14,8 @@ Tensor checked_key(const LayerScope& scope, Tensor query, Tensor value, const Op
   scope.expect_float(query, 3, 3);
   const Tensor key = o.key ? o.key : value;
   const auto expect_like_query = [&](const char* what, Tensor x, int64_t depth) {
-    const bool fits = x && x.dtype() == query.dtype() && x.rank() == 3 && x.elements() > 0 && x.dim(0) == query.dim(0) &&
-                      (depth == 0 || x.dim(2) == depth) && x.dim(1) == value.dim(1);
+    const bool fits = x && x.dtype() == query.dtype() && x.rank() == 3 && x.elements() > 0 &&
+                      x.dim(0) == query.dim(0) && (depth == 0 || x.dim(2) == depth) && x.dim(1) == value.dim(1);
     scope.expect(fits, what, " is ", x ? x.type().str() : "nothing", " for the query ", query.type().str());
   };
   scope.expect(static_cast<bool>(value), "value was never set");
@@ -40,8 +40,7 @@ Tensor seen_scores(Tensor scores, Tensor value, bool causal) {
     seen = broadcast(reshape(mask, {mask.dim(0), 1, mask.dim(1)}), scores.shape(), {0, 1, 2});
   if (causal) {
     const Shape one{1, scores.dim(1), scores.dim(2)};
-    const Tensor before =
-        compare(iota(graph, DType::kI32, one, 2), iota(graph, DType::kI32, one, 1), CompareKind::kLe);
+    const Tensor before = compare(iota(graph, DType::kI32, one, 2), iota(graph, DType::kI32, one, 1), CompareKind::kLe);
     const Tensor all = broadcast(before, scores.shape(), {0, 1, 2});
     seen = seen ? minimum(seen, all) : all;
   }
@@ -75,8 +74,7 @@ Tensor dot_attention(Tensor query, Tensor value, const DotAttentionOptions& o) {
   const Tensor key = checked_key(scope, query, value, o);
   const Tensor scale = o.use_scale ? weight(query, "scale", {}, ones(), o.trainable) : Tensor();
   const auto scaled = [&](Tensor t) { return scale ? t * broadcast(scale, t.shape(), {}) : t; };
-  if (o.score_mode == ScoreMode::kDot)
-    return read_values(query, value, scaled(dot(query, key, {.tb = true})), o);
+  if (o.score_mode == ScoreMode::kDot) return read_values(query, value, scaled(dot(query, key, {.tb = true})), o);
   const Tensor by = weight(query, "concat_score_weight", {}, ones(), o.trainable);
   const Tensor scores = summed_scores(query, key, [&](Tensor sum) { return tanh(scaled(sum)); });
   return read_values(query, value, scores * broadcast(by, scores.shape(), {}), o);

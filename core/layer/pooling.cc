@@ -1,5 +1,5 @@
 // MaxPooling, AveragePooling and the global ones, over images and sequences.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 
 namespace tenon {

@@ -2,7 +2,7 @@
 #include "tenon/recurrent.h"
 
 #include "base/crc32c.h"
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "op/bounded.h"
 

@@ -1,5 +1,5 @@
 // Penalties on weights and activations.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "op/bounded.h"
 
 namespace tenon {

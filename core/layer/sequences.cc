@@ -1,7 +1,7 @@
 // ZeroPadding1D, Cropping1D, UpSampling1D, RepeatVector.
 #include "tenon/sequences.h"
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 namespace {

@@ -1,5 +1,5 @@
 // Flatten, Reshape, Permute, Concatenate, Rescaling, ZeroPadding2D, Cropping2D, UpSampling2D.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // Bidirectional, TimeDistributed.
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "layer/object/masks.h"
 #include "tenon/recurrent.h"
 

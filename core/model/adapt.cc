@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "layer/data_moments.h"
 #include "tenon/preprocessing.h"
 

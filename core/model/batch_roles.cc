@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/for_outputs.h"
 #include "model/model_training.h"
 
@@ -69,8 +69,8 @@ std::vector<std::string> find_weights(const std::vector<std::string>& weights,
   std::vector<std::string> found(outputs.size());
   for (const std::string& name : weights) {
     if (name == kSampleWeight && weights.size() > 1)
-      fail("the data have the features 'sample_weight', for all outputs, and '",
-           weights[weights[0] == name ? 1 : 0], "'; expected one or the other");
+      fail("the data have the features 'sample_weight', for all outputs, and '", weights[weights[0] == name ? 1 : 0],
+           "'; expected one or the other");
     if (name == kSampleWeight) return std::vector<std::string>(outputs.size(), name);
     const std::string of = name.substr(kSampleWeight.size() + 1);
     size_t i = 0;

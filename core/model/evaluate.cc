@@ -1,10 +1,10 @@
 // Evaluation and prediction, and steps on single batches.
 #include <algorithm>
 
-#include "base/text.h"
-#include "layer/object/layer.h"
-#include "model/model_data.h"
-#include "model/model_run.h"
+#include "base/strings.h"
+#include "layer/object/layer_scope.h"
+#include "model/fit_run.h"
+#include "model/given_data.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
 #include "step/function_impl.h"

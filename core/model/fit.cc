@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "base/text.h"
-#include "model/model_data.h"
-#include "model/model_run.h"
+#include "base/strings.h"
+#include "model/fit_run.h"
+#include "model/given_data.h"
 #include "model/model_training.h"
 #include "step/function_impl.h"
 

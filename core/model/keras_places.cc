@@ -1,5 +1,5 @@
 // Where Keras looks for a model's weights in its files.
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/keras/keras_names.h"
 #include "checkpoint/keras/keras_writer.h"
 #include "model/model_training.h"

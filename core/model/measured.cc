@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "base/named_throw.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/model_training.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // A model as what serves it.
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/model_training.h"
 #include "tenon/export.h"
 

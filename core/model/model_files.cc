@@ -1,7 +1,7 @@
 // A model's weights, and all that its training is made of, to files and back.
 #include <cstring>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_file.h"
 #include "layer/object/symbol.h"
 #include "model/model_trace.h"

@@ -1,7 +1,7 @@
 // The layers of a model, by name and number, and what they hold.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/display/summary_table.h"
 #include "model/model_order.h"
 

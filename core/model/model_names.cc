@@ -1,7 +1,7 @@
 // The names that a model's variables have in files.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/model_training.h"
 #include "optimizer/optimizer_names.h"
 #include "step/variables/initialize.h"

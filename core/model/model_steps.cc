@@ -6,7 +6,7 @@
 
 #include "base/caught.h"
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "model/for_outputs.h"
 #include "op/replicas.h"

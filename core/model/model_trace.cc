@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "tenon/ops.h"
 

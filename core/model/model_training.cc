@@ -5,8 +5,8 @@
 
 #include "base/array_dtype.h"
 #include "base/number.h"
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "graph/graph.h"
 #include "optimizer/averages.h"
 #include "step/function_impl.h"

@@ -1,8 +1,8 @@
-#include "op/custom_op.h"
+#include "op/custom_node.h"
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

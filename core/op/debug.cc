@@ -1,6 +1,6 @@
 #include "tenon/debug.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "tenon/status.h"
 

@@ -2,8 +2,8 @@
 
 #include <new>
 
-#include "base/text.h"
-#include "op/custom_op.h"
+#include "base/strings.h"
+#include "op/custom_node.h"
 
 namespace tenon {
 

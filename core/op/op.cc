@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "op/bounded.h"
-#include "op/custom_op.h"
+#include "op/custom_node.h"
 #include "op/decompose.h"
 #include "op/signature.h"
 

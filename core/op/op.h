@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "tenon/op/enumerations.h"
 #include "tenon/op/infer.h"
-#include "tenon/op/signature.h"
 #include "tenon/op/names.h"
+#include "tenon/op/signature.h"
 #include "tenon/op/table.h"
 #include "tenon/tensor.h"
 

@@ -3,10 +3,10 @@
 #include <map>
 
 #include "base/named_throw.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/rules.h"
 #include "optimizer/averages.h"
-#include "optimizer/constraints.h"
+#include "optimizer/constrained_update.h"
 #include "optimizer/loss_scale.h"
 #include "optimizer/update.h"
 

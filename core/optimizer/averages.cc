@@ -1,6 +1,6 @@
 #include "optimizer/averages.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/rules.h"
 #include "optimizer/update.h"
 

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/optimizers.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 // Gradients of a loss, and the optimizer applied to them.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "tenon/gradients.h"
 #include "tenon/optimizers.h"

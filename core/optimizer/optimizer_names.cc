@@ -1,6 +1,6 @@
 #include "optimizer/optimizer_names.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

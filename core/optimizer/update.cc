@@ -1,7 +1,7 @@
 #include "optimizer/update.h"
 
 #include "base/names/name_expression.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/rules.h"
 
 namespace tenon {

@@ -4,7 +4,7 @@
 
 #include "backend/forecast.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "step/function_impl.h"
 #include "tenon/processes.h"
 

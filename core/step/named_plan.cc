@@ -4,7 +4,7 @@
 
 #include "backend/description.h"
 #include "backend/forecast.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/compile.h"
 #include "compile/parted_program.h"
 #include "step/program_plan.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/compile.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 #include "tenon/params.h"
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -1,6 +1,6 @@
 #include "step/program.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/shared_graph.h"
 #include "op/replicas.h"
 

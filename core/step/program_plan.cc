@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "backend/forecast.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/parted_program.h"
 #include "step/padded_layers.h"
 

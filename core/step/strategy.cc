@@ -2,7 +2,7 @@
 
 #include "base/array_dtype.h"
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/compile.h"
 #include "step/function_impl.h"
 #include "step/variables/loaded_tensors.h"
@@ -27,7 +27,8 @@ Function Strategy::function(TensorFunction function, const FunctionOptions& opti
 
 void Strategy::Impl::set_variable(const std::string& name, const Array& value) {
   const auto waits = variables->waiting().find(name);
-  if (waits != variables->waiting().end()) return check(variables->give(name, as_dtype(value, waits->second.value.dtype())));
+  if (waits != variables->waiting().end())
+    return check(variables->give(name, as_dtype(value, waits->second.value.dtype())));
   const auto here = variables->all().find(name);
   if (here != variables->all().end()) check(variables->write(name, as_dtype(value, here->second->type().dtype)));
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "op/op.h"
 #include "op/replicas.h"

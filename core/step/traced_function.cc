@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/nodes.h"
 #include "op/replicas.h"
 #include "step/feed/dynamic_inputs.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/bounded.h"
 #include "op/replicas.h"
 #include "tenon/ops.h"

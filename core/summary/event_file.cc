@@ -13,7 +13,7 @@
 #include <map>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/record_format.h"
 #include "summary/event_proto.h"
 #include "tenon/processes.h"

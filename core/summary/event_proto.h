@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 #include "tenon/types.h"
 
 namespace tenon::event_proto {

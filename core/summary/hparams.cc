@@ -1,7 +1,7 @@
 // TensorBoard's plugin `hparams` (tensorboard/plugins/hparams/{plugin_data,api}.proto).
 #include <chrono>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "summary/event_proto.h"
 #include "summary/summary_values.h"
 

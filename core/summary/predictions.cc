@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/atomic_file.h"
 #include "tenon/processes.h"
 #include "tenon/status.h"

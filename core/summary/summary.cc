@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "summary/event_file.h"
 #include "summary/event_proto.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/each_number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "summary/event_proto.h"
 
 namespace tenon {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/text_metrics.h"
 #include "text/bleu_words.h"
 #include "text/score_lines.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/status.h"
 #include "text/unicode.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/caught.h"
 #include "base/file/line_reader.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/subtokenizer.h"
 #include "text/subtoken_splitter.h"
 #include "text/subtokens.h"

@@ -6,7 +6,7 @@
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "text/subtoken_splitter.h"
 #include "text/subtokens.h"
 #include "text/token_cache.h"

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "tenon/estimator.h"
 #include "train/estimator_log.h"
 

@@ -11,8 +11,8 @@
 
 #include "backend/host/device_log.h"
 #include "base/process/job.h"
-#include "base/text.h"
-#include "checkpoint/checkpoint.h"
+#include "base/strings.h"
+#include "checkpoint/model_directory.h"
 #include "step/program.h"
 #include "step/traced_function.h"
 #include "tenon/estimator.h"

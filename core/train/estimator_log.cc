@@ -4,7 +4,7 @@
 #include <ctime>
 
 #include "base/python_text.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::estimator_log {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "backend/forecast.h"
 #include "backend/registry.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "step/traced_function.h"
 #include "train/model_function.h"
 
@@ -60,7 +60,7 @@ Result<Preflight> Preflighter::run(const ModelFn& model, const Params& params, c
   TENON_TRY(spread.check_batch(options.batch_size, Mode::kTrain));
   TracedFunctionOptions step;
   TENON_ASSIGN(step.tracing, model_tracing(params, Mode::kTrain, replicas,
-                                            {options.all_reduce_dtype, options.shard_optimizer_state}));
+                                           {options.all_reduce_dtype, options.shard_optimizer_state}));
   step.compile.deterministic = true;  // no kernel is tried by the clock
   step.compile.max_iterations = options.iterations_per_loop;
   step.compile.soft_placement = options.soft_placement;

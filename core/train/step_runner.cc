@@ -3,7 +3,7 @@
 #include <chrono>
 #include <optional>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "exchange/world.h"
 #include "step/traced_function.h"
 #include "train/model_function.h"

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "backend/forecast.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "exchange/world.h"
 #include "step/program_plan.h"
 #include "tenon/log_pace.h"

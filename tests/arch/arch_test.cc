@@ -156,6 +156,9 @@ const Breach kBreaches[] = {
     {"CoreIncludesApps", "core/train/x.cc", "#include \"models/fashion.h\"\n",
      "core/train/x.cc:1: includes apps/models/fashion.h"},
     {"AFolderThatNoRuleNames", "core/misc/x.cc", "", "core/misc/x.cc: belongs to no component"},
+    {"TwoHeadersOfOneName", "core/train/dense.h", "", "core/train/dense.h: core/layer/dense.h has this name already"},
+    {"AProgramsHeaderOfAPublicName", "apps/tenon/status.h", "",
+     "core/include/tenon/status.h: apps/tenon/status.h has this name already"},
     {"SomethingElseAtTheTop", "tools/x.txt", "", "tools: does not belong at the top level"},
 };
 

@@ -216,6 +216,7 @@ class Check {
   std::vector<std::string> run() {
     check_top_level();
     check_folders();
+    check_names();
     for (const fs::path& file : files_)
       if (is_text(file)) check_file(file);
     return std::move(found_);
@@ -261,6 +262,17 @@ class Check {
       if (count > kMaxFiles)
         found_.push_back(folder.string() + ": " + std::to_string(count) + " sources: a folder has at most " +
                          std::to_string(kMaxFiles));
+  }
+
+  // One header name, one thing, among those that whoever works on core and the programs sees.
+  void check_names() {
+    std::map<std::string, std::string> first;  // by basename
+    for (const fs::path& file : files_) {
+      const std::string name = file.string();
+      if (file.extension() != ".h" || !(starts_with(name, "core/") || starts_with(name, "apps/"))) continue;
+      const auto [earlier, fresh] = first.emplace(file.filename(), name);
+      if (!fresh) found_.push_back(name + ": " + earlier->second + " has this name already");
+    }
   }
 
   void check_file(const fs::path& file) {

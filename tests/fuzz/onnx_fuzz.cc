@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "graph/graph.h"
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/plan.h"
 #include "op/op.h"
 

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/applications.h"
 
 namespace tenon {

@@ -8,10 +8,10 @@
 #include <cstring>
 #include <iostream>
 
-#include "base/text.h"
+#include "base/strings.h"
+#include "checkpoint/model_directory.h"
 #include "tenon/example.h"
 #include "tenon/tfrecord.h"
-#include "checkpoint/checkpoint.h"
 
 namespace tenon {
 namespace {

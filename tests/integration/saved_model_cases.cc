@@ -6,7 +6,7 @@
 #include <iostream>
 #include <random>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "export/version_writer.h"
 #include "integration/saved_model_tool.h"

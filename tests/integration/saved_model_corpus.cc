@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "conformance/expected.h"
 #include "corpus/corpus.h"

@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/train/checkpoint/checkpoint_trials.h"
 
 namespace tenon {

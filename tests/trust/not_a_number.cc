@@ -5,7 +5,7 @@
 #include <iostream>
 #include <limits>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle.h"
 #include "tenon/estimator.h"
 #include "unit/data/temporary_directory.h"

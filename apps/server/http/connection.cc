@@ -10,7 +10,7 @@
 #include <new>
 
 #include "server/http/gunzip.h"
-#include "server/json/answers.h"
+#include "server/json/rest_answers.h"
 
 namespace tenon::server {
 namespace {

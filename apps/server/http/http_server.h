@@ -11,7 +11,7 @@
 #include <string>
 
 #include "server/http/message.h"
-#include "server/metrics.h"
+#include "server/server_metrics.h"
 #include "tenon/status.h"
 
 namespace tenon::server {

@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/metrics.h"
+#include "server/server_metrics.h"
 #include "tenon/status.h"
 
 namespace tenon::server {

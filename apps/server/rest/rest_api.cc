@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "server/json/answers.h"
+#include "server/json/rest_answers.h"
 #include "server/rest/metadata.h"
 
 namespace tenon::server {

@@ -1,6 +1,6 @@
 #include "server/rest/text_api.h"
 
-#include "server/json/answers.h"
+#include "server/json/rest_answers.h"
 #include "server/rest/rest_api.h"
 #include "server/text/text_requests.h"
 

@@ -9,8 +9,8 @@
 
 #include "pictures/confusion.h"
 #include "pictures/sheet.h"
+#include "plot/labelled_predictions.h"
 #include "plot/plot.h"
-#include "plot/predictions.h"
 #include "tenon/input.h"
 #include "tenon/pixels.h"
 #include "tenon/text_file.h"

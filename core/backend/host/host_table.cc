@@ -11,7 +11,7 @@
 #include "backend/host/device_log.h"
 #include "backend/load/loader.h"
 #include "base/process/process_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

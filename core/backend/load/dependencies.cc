@@ -7,7 +7,7 @@
 
 #include "backend/abi.h"
 #include "backend/load/trust.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/status.h"
 
 namespace tenon {

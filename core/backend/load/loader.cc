@@ -15,8 +15,8 @@
 #include "backend/host/host_table.h"
 #include "backend/load/trial.h"
 #include "backend/load/trust.h"
-#include "base/process/exit_guard.h"
-#include "base/text.h"
+#include "base/process/exit_order.h"
+#include "base/strings.h"
 #include "tenon/plugin/validation.h"
 
 namespace tenon {

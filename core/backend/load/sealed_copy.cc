@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -13,7 +13,7 @@
 #include "backend/load/trust.h"
 #include "base/file/descriptor.h"
 #include "base/process/installed.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "base/file/descriptor.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

@@ -12,7 +12,7 @@
 
 #include "base/file/descriptor.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

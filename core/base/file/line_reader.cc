@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <regex>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

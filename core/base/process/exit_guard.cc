@@ -1,4 +1,4 @@
-#include "base/process/exit_guard.h"
+#include "base/process/exit_order.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/process/installed.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -17,9 +17,9 @@
 #include <numeric>
 #include <optional>
 
-#include "base/process/probe_keeper.h"
 #include "base/file/descriptor.h"
-#include "base/text.h"
+#include "base/process/probe_keeper.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

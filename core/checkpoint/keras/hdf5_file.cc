@@ -12,7 +12,7 @@
 
 #include "base/process/probe.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/keras/hdf5_index.h"
 #include "checkpoint/within_memory.h"
 #include "tenon/part.h"

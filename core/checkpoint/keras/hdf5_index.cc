@@ -1,6 +1,6 @@
 #include "checkpoint/keras/hdf5_index.h"
 
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 
 namespace tenon {
 namespace {

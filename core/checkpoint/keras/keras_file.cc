@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/archive/zip_file.h"
 #include "checkpoint/within_memory.h"
 

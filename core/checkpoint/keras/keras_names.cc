@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/names/class_name.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/keras/hdf5_file.h"
 #include "checkpoint/keras/keras_names.h"
 #include "checkpoint/within_memory.h"

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

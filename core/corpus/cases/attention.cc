@@ -1,7 +1,7 @@
 // Attention and recurrent cells.
 #include <array>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 #include "op/op.h"
 

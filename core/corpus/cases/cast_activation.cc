@@ -1,5 +1,5 @@
 // Casts between all dtypes, and activations with their gradients.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -1,5 +1,5 @@
 // Products of matrices, convolutions, their gradients and epilogues.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -2,7 +2,7 @@
 // tenon-conform --seed varies the values; what it draws itself are primitives (sdk/conformance/sample/sampler.h).
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -1,5 +1,5 @@
 // One element in, one element out: arithmetic, functions, comparison, choice.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -1,5 +1,5 @@
 // One to three shapes of every op that has a gradient. Small: each element is moved by itself to check it.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 #include "corpus/gradient.h"
 

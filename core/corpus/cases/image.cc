@@ -1,7 +1,7 @@
 // What is done to images.
 #include <tuple>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

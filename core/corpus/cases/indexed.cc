@@ -1,5 +1,5 @@
 // Gather, scatter and what replicas exchange.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

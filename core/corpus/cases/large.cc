@@ -1,6 +1,6 @@
 // Values of more than 2^31 bytes: what a 32-bit index or size would get wrong. The reference cannot hold them; their
 // results follow from the period of what fills their inputs, a prime, so that a wrapped index shows.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

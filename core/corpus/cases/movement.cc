@@ -1,5 +1,5 @@
 // Values that come from nowhere or only change their place.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 #include "op/op.h"
 

@@ -1,5 +1,5 @@
 // Batch and layer normalisation.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -1,5 +1,5 @@
 // Pools and their gradients.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

@@ -1,7 +1,7 @@
 // Reductions, sorts and running sums.
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 #include "op/op.h"
 

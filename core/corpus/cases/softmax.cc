@@ -1,7 +1,7 @@
 // Softmax, cross entropy, dropout.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 
 namespace tenon::corpus {

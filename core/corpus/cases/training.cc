@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "corpus/corpus.h"
-#include "corpus/model.h"
+#include "corpus/model_case.h"
 #include "tenon/losses.h"
 
 namespace tenon::corpus {

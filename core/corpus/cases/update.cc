@@ -1,5 +1,5 @@
 // Optimizer updates: one step of each, and ten in a row.
-#include "base/text.h"
+#include "base/strings.h"
 #include "corpus/corpus.h"
 #include "op/op.h"
 

@@ -5,12 +5,12 @@
 #include <numeric>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {
 
-constexpr uint64_t kUncounted = uint64_t{1} << 40;   // examples of an epoch, where nobody knows how many there are
+constexpr uint64_t kUncounted = uint64_t{1} << 40;  // examples of an epoch, where nobody knows how many there are
 constexpr uint64_t kForEver = uint64_t{1} << 62;
 
 class ChainSource : public Source {
@@ -30,7 +30,8 @@ class ChainSource : public Source {
   }
   std::string where(const PlannedRow& row) const override {
     const ElementRef& batch = row.batch->ref;
-    return batches_->by_row ? batches_->by_row->row_where(batch.held->parts.at(row.ref.record)) : batches_->node->where(batch);
+    return batches_->by_row ? batches_->by_row->row_where(batch.held->parts.at(row.ref.record))
+                            : batches_->node->where(batch);
   }
   std::vector<uint32_t> counts() const override { return {}; }
   int64_t bytes_per_example() const override { return 32 << 10; }
@@ -162,7 +163,8 @@ uint64_t count_rows(const ChainNode& node, int64_t batch_rows, bool* counted) {
 
 // Rows of the last bucket's shape whose memory any batch fits into: its own, or more where shorter buckets have so many rows.
 int64_t rows_for_all(const BucketTable& buckets) {
-  const int64_t multiple = std::accumulate(buckets.rows.begin(), buckets.rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
+  const int64_t multiple =
+      std::accumulate(buckets.rows.begin(), buckets.rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
   const std::vector<size_t>& last = buckets.bytes.back();
   int64_t most = buckets.rows.back();
   for (size_t b = 0; b < buckets.rows.size(); ++b)
@@ -178,8 +180,9 @@ void describe_rows(const BatchNode& batch, Dataset::Impl* impl) {
   const Element row = value_at(*from, first_of(*from));
   const std::vector<int64_t> rows = batch.bucket_rows();
   if (!has_static_rows(batch, row))
-    fail("padded_batch gives batches of many sizes; expected padded_shapes, or bucket_by_sequence_length with "
-         "pad_to_bucket_boundary");
+    fail(
+        "padded_batch gives batches of many sizes; expected padded_shapes, or bucket_by_sequence_length with "
+        "pad_to_bucket_boundary");
   for (size_t bucket = 0; bucket < rows.size(); ++bucket) {
     impl->buckets.rows.push_back(rows[bucket]);
     impl->buckets.specs.push_back(row_specs(batch, bucket, row));
@@ -190,7 +193,8 @@ void describe_rows(const BatchNode& batch, Dataset::Impl* impl) {
   impl->options.batch_size = rows.empty() ? batch.most_rows() : rows_for_all(impl->buckets);
   if (!rows.empty()) {
     impl->options.buckets.boundaries.assign(rows.size(), 0);
-    impl->options.buckets.rows_divide_by = std::accumulate(rows.begin(), rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
+    impl->options.buckets.rows_divide_by =
+        std::accumulate(rows.begin(), rows.end(), int64_t{0}, std::gcd<int64_t, int64_t>);
   }
   impl->options.drop_remainder = batch.drops_remainder();
 }

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/chain_batches.h"
 #include "data/chain/sources/source_node.h"
 

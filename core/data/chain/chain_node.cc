@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

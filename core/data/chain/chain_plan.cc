@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/chain_batches.h"
 #include "data/input/input_plan.h"
 

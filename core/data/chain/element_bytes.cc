@@ -1,7 +1,7 @@
 #include "data/chain/element_bytes.h"
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/caught.h"
 #include "base/process/thread_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/verbs/map_nodes.h"
 
 namespace tenon {

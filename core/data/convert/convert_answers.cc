@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/text_records.h"
 #include "data/items.h"
 #include "tenon/answers.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/process/thread_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/idx.h"
 #include "data/record/shards.h"
 #include "tenon/convert.h"

@@ -4,7 +4,7 @@
 #include "base/file/file.h"
 #include "base/process/thread_pool.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/class_folders.h"
 #include "data/csv.h"
 #include "data/image/image.h"

@@ -4,11 +4,11 @@
 #include <numeric>
 #include <span>
 
-#include "base/process/job.h"
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/process/job.h"
+#include "base/strings.h"
 #include "data/convert/text_records.h"
 #include "data/record/shards.h"
 #include "data/table/table.h"
@@ -90,8 +90,10 @@ Status check_names(const TableFile& file, const ConvertTableOptions& o) {
     for (const std::string& name : *list) {
       TENON_TRY(file.column(name).status());
       if (name == o.label) return invalid("the label '", name, "' is of no other kind");
-      if (std::count(o.numbers.begin(), o.numbers.end(), name) + std::count(o.categories.begin(), o.categories.end(), name) +
-              std::count(o.ignore.begin(), o.ignore.end(), name) > 1)
+      if (std::count(o.numbers.begin(), o.numbers.end(), name) +
+              std::count(o.categories.begin(), o.categories.end(), name) +
+              std::count(o.ignore.begin(), o.ignore.end(), name) >
+          1)
         return invalid("column '", name, "' is named twice");
     }
   return {};
@@ -249,8 +251,8 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
   TENON_TRY(write_labels_and_info(
       output, summary,
       cat(", \"num_numbers\": ", scheme.count(Kind::kNumber), ", \"num_categories\": ", scheme.count(Kind::kCategory),
-          ", \"num_places\": ", scheme.places(), ", \"kind\": \"table\", \"mark\": \"", mark, "\", \"label\": ",
-          nlohmann::json(scheme.label).dump(), ", \"columns\": ", columns)));
+          ", \"num_places\": ", scheme.places(), ", \"kind\": \"table\", \"mark\": \"", mark,
+          "\", \"label\": ", nlohmann::json(scheme.label).dump(), ", \"columns\": ", columns)));
   TENON_TRY(output.commit());
   return summary;
 }

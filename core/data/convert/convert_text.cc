@@ -3,7 +3,7 @@
 #include "base/caught.h"
 #include "base/file/line_reader.h"
 #include "base/process/job.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/text_records.h"
 #include "data/items.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/text_records.h"
 #include "data/convert/translation_corpus.h"
 #include "data/items.h"

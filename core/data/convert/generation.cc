@@ -12,8 +12,8 @@
 #include <optional>
 
 #include "base/file/file.h"
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "data/convert/generation_marker.h"
 #include "data/convert/parts.h"
 #include "tenon/convert.h"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

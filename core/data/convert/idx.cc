@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/byte_stream.h"
 
 namespace tenon {

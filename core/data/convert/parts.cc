@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/generation.h"
 
 namespace tenon {

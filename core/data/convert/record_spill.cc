@@ -6,7 +6,7 @@
 #include <cerrno>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/record_format.h"
 
 namespace tenon {

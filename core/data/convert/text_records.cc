@@ -7,7 +7,7 @@
 
 #include "base/crc32c.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/generation_marker.h"
 #include "data/random_bits.h"
 

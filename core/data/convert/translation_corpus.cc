@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/convert/text_records.h"
 #include "text/unicode.h"
 

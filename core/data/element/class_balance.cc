@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/random_bits.h"
 
 namespace tenon {

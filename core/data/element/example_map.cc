@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/array_dtype.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/element_maps.h"
 #include "tenon/example.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/array_dtype.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/element_maps.h"
 
 namespace tenon {

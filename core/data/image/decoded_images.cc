@@ -11,7 +11,7 @@
 
 #include "base/crc32c.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {
@@ -85,9 +85,11 @@ DecodedImages::~DecodedImages() {
 }
 
 uint64_t DecodedImages::options_hash() const {
-  const int64_t numbers[] = {decode_.channels,      static_cast<int64_t>(decode_.alpha), decode_.background[0],
-                             decode_.background[1], decode_.background[2],               decode_.deep,
-                             decode_.accurate,      decode_.min_width,                   decode_.min_height};
+  const int64_t numbers[] = {decode_.channels,      static_cast<int64_t>(decode_.alpha),
+                             decode_.background[0], decode_.background[1],
+                             decode_.background[2], decode_.deep,
+                             decode_.accurate,      decode_.min_width,
+                             decode_.min_height};
   return key_of({reinterpret_cast<const char*>(numbers), sizeof numbers});
 }
 
@@ -151,16 +153,18 @@ void DecodedImages::finish_file() {
   std::vector<StoredPlace> index;
   for (const auto& [key, place] : places_)
     index.push_back({key, place.offset, place.height, place.width, place.crc, place.channels, place.deep, {}});
-  FileEnd end{{}, data_, options_hash(), index.size(), bytes_, crc32c(index.data(), index.size() * sizeof(StoredPlace)), 0};
+  FileEnd end{{}, data_, options_hash(), index.size(), bytes_, crc32c(index.data(), index.size() * sizeof(StoredPlace)),
+              0};
   std::memcpy(end.magic, kMagic, sizeof kMagic);
   const size_t bytes = index.size() * sizeof(StoredPlace);
   const bool written = write_all(writer_, index.data(), bytes, bytes_) &&
-                       write_all(writer_, &end, sizeof end, bytes_ + static_cast<int64_t>(bytes)) && fsync(writer_) == 0 &&
-                       rename(temporary_.c_str(), options_.file.c_str()) == 0;
+                       write_all(writer_, &end, sizeof end, bytes_ + static_cast<int64_t>(bytes)) &&
+                       fsync(writer_) == 0 && rename(temporary_.c_str(), options_.file.c_str()) == 0;
   if (written)
     temporary_.clear();
   else
-    std::fputs(cat("cache ", options_.file, ": ", std::strerror(errno), "; it is not there for later runs\n").c_str(), stderr);
+    std::fputs(cat("cache ", options_.file, ": ", std::strerror(errno), "; it is not there for later runs\n").c_str(),
+               stderr);
 }
 
 bool DecodedImages::find(uint64_t key, Place* place) const {
@@ -220,7 +224,8 @@ void DecodedImages::keep(uint64_t key, const Image& image) {
     place.offset = bytes_.fetch_add(bytes);
     place.crc = crc32c(image.pixels.data(), image.bytes());
     if (most_bytes_ > 0 && place.offset + bytes > most_bytes_) return stop_keeping("the file would be too large");
-    if (!write_all(writer_, image.pixels.data(), image.bytes(), place.offset)) return stop_keeping(std::strerror(errno));
+    if (!write_all(writer_, image.pixels.data(), image.bytes(), place.offset))
+      return stop_keeping(std::strerror(errno));
   }
   const std::lock_guard lock(mutex_);
   places_.emplace(key, std::move(place));
@@ -229,8 +234,8 @@ void DecodedImages::keep(uint64_t key, const Image& image) {
 void DecodedImages::stop_keeping(const std::string& why) {
   if (full_.exchange(true)) return;
   const std::lock_guard lock(mutex_);
-  std::fputs(cat("cache", options_.file.empty() ? "" : " ", options_.file, ": ", places_.size(), " images are kept, ", why,
-                 "; the others are decoded anew each time\n")
+  std::fputs(cat("cache", options_.file.empty() ? "" : " ", options_.file, ": ", places_.size(), " images are kept, ",
+                 why, "; the others are decoded anew each time\n")
                  .c_str(),
              stderr);
 }

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image_internal.h"
 #include "data/work_span.h"
 
@@ -95,7 +95,8 @@ Status decode_image(std::string_view bytes, const DecodeOptions& options, Image*
 
 Status check_channels(const DecodeOptions& options) {
   if (options.alpha == Alpha::kKeep)
-    return options.channels == 4 ? Status() : invalid("image: expected 4 channels where alpha is kept, found ", options.channels);
+    return options.channels == 4 ? Status()
+                                 : invalid("image: expected 4 channels where alpha is kept, found ", options.channels);
   if (options.channels == 1 || options.channels == 3) return {};
   return invalid("image: expected 1 or 3 channels, found ", options.channels);
 }

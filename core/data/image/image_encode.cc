@@ -5,7 +5,7 @@
 #include <jpeglib.h>
 #include <png.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
 

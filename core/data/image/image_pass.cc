@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image_internal.h"
 #include "data/work_span.h"
 

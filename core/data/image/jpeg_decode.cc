@@ -9,7 +9,7 @@
 
 #include <jerror.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
 #include "data/image/jpeg_huffman.h"

@@ -1,6 +1,6 @@
 #include "tenon/pixels.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "tenon/example.h"
 

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/image.h"
 #include "data/image/image_internal.h"
 

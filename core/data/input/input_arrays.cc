@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/input.h"
 
 namespace tenon {

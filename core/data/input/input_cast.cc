@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "base/array_dtype.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/input/input_dataset.h"
 
 namespace tenon {
@@ -58,10 +58,15 @@ class CastSource : public Source {
 Dataset Dataset::cast(const std::map<std::string, DType>& dtypes) const {
   const std::shared_ptr<const Impl> from = sealed();
   if (!from->buckets.empty()) fail("cast: data with buckets of lengths keep their dtypes");
-  auto impl = std::make_shared<Impl>(Impl{.options = from->options, .specs = from->specs, .bytes = from->bytes,
-                                          .source = nullptr, .order = from->order, .size = from->size,
+  auto impl = std::make_shared<Impl>(Impl{.options = from->options,
+                                          .specs = from->specs,
+                                          .bytes = from->bytes,
+                                          .source = nullptr,
+                                          .order = from->order,
+                                          .size = from->size,
                                           .fingerprint = from->fingerprint,
-                                          .data_fingerprint = from->data_fingerprint, .batches = from->batches,
+                                          .data_fingerprint = from->data_fingerprint,
+                                          .batches = from->batches,
                                           .counted = from->counted});
   for (const auto& [name, dtype] : dtypes) {
     const auto spec =

@@ -8,7 +8,7 @@
 
 #include "base/crc32c.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/decoded_images.h"
 #include "data/input/input_sources.h"
 #include "data/items.h"

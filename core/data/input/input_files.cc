@@ -10,7 +10,7 @@
 
 #include "base/crc32c.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/random_bits.h"
 #include "data/record/record_format.h"
 #include "data/work_span.h"
@@ -169,8 +169,9 @@ std::string RecordFiles::where(size_t file, int64_t record) const {
 uint64_t RecordFiles::fingerprint() const {
   uint64_t hash = 0;
   for (const RecordFile& file : files_)
-    for (const uint64_t value : {uint64_t{crc32c(name_of(file.path))}, static_cast<uint64_t>(file.offsets.back() - file.offsets.front()),
-                                 static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
+    for (const uint64_t value :
+         {uint64_t{crc32c(name_of(file.path))}, static_cast<uint64_t>(file.offsets.back() - file.offsets.front()),
+          static_cast<uint64_t>(file.records()), uint64_t{file.sample}})
       hash = mix_hash(hash, value);
   return hash | 1;
 }

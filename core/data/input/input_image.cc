@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/image/decoded_images.h"
 #include "data/image/image_pass.h"
 #include "data/input/input_dataset.h"

@@ -8,7 +8,7 @@
 
 #include "base/caught.h"
 #include "base/process/thread_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/input/input_plan.h"
 #include "tenon/input.h"
 
@@ -71,11 +71,7 @@ struct InputPipeline::Impl {
     double seconds_ = 0;
   };
 
-  Impl(Dataset d, ThreadPool& p)
-      : dataset(std::move(d)),
-        data(dataset.ready()),
-        pool(p),
-        batches(make_plan(data, p)) {}
+  Impl(Dataset d, ThreadPool& p) : dataset(std::move(d)), data(dataset.ready()), pool(p), batches(make_plan(data, p)) {}
   ~Impl() {
     for (const uint32_t index : pending) wait(*slots[index]);
   }
@@ -133,7 +129,8 @@ void InputPipeline::Impl::add_slots(std::vector<BatchSlot> memory) {
   if (data.source->rows_together()) rows_a_task = batch;
   most_target = memory.size();
   if (data.options.ram_budget > 0)
-    most_target = std::clamp<size_t>(static_cast<size_t>(data.options.ram_budget / std::max<int64_t>(bytes * batch, 1)), 1, most_target);
+    most_target = std::clamp<size_t>(static_cast<size_t>(data.options.ram_budget / std::max<int64_t>(bytes * batch, 1)),
+                                     1, most_target);
   immediate = data.source->immediate() && bytes * batch <= kImmediateBytes;
   transposers = static_cast<uint32_t>(std::clamp<int64_t>(bytes * batch / (1 << 20), 1, 64));
   const int64_t most_rows = data.buckets.empty() ? batch : data.buckets.most_rows();

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

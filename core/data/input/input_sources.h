@@ -11,7 +11,7 @@
 
 #include "base/caught.h"
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/input/input_dataset.h"
 #include "data/input/input_files.h"
 #include "data/items.h"

@@ -6,7 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/input/input_files.h"
 #include "data/input/unpack_room.h"
 #include "data/items.h"

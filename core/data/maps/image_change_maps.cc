@@ -5,7 +5,7 @@
 #include <numbers>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/maps/image_op.h"
 
 namespace tenon {

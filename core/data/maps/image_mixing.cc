@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/maps/image_op.h"
 #include "tenon/image_maps.h"
 

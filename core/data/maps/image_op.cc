@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/work_span.h"
 
 namespace tenon {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/maps/image_op.h"
 
 namespace tenon {

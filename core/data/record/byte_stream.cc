@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/record_format.h"
 
 namespace tenon {
@@ -165,7 +165,8 @@ bool looks_like_text(std::string_view head) {
   while (!head.empty()) {
     const size_t bytes = utf8_sequence(head);
     if (bytes == 0) return head.size() < 4 && static_cast<unsigned char>(head[0]) >= 0xc0;  // cut
-    if (bytes == 1 && static_cast<unsigned char>(head[0]) < 0x20 && std::string_view("\t\n\r\f").find(head[0]) == std::string_view::npos)
+    if (bytes == 1 && static_cast<unsigned char>(head[0]) < 0x20 &&
+        std::string_view("\t\n\r\f").find(head[0]) == std::string_view::npos)
       return false;
     head.remove_prefix(bytes);
   }

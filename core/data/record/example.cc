@@ -3,8 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "base/text.h"
-#include "data/record/wire.h"
+#include "base/strings.h"
+#include "data/record/protobuf_wire.h"
 
 namespace tenon {
 namespace {

@@ -1,4 +1,4 @@
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 #include "tenon/example.h"
 
 namespace tenon {

@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/byte_stream.h"
 #include "data/record/record_format.h"
 #include "tenon/tfrecord.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/record/record_format.h"
 #include "tenon/tfrecord.h"
 

@@ -13,7 +13,7 @@
 #include "base/file/file.h"
 #include "base/process/job.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/items.h"
 #include "data/random_bits.h"
 #include "data/record/record_format.h"

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file/line_reader.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/text/pair_reader.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // Pairs that are lines: of two files, or of one with tabs.
 #include "base/file/line_reader.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/text/pair_reader.h"
 
 namespace tenon {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/text/pair_reader.h"
 
 namespace tenon {

@@ -7,7 +7,7 @@
 
 #include "base/caught.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/answers.h"
 
 namespace tenon {

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/text/pair_reader.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // Activations, by ONNX's op where it has one, else by the formulas of core/op/network/activation.cc.
 #include "export/activation_formulas.h"
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 
 namespace tenon::onnx::out {
 namespace {

@@ -1,6 +1,6 @@
 #include "export/onnx/graph_proto.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/rules.h"
 
 namespace tenon::onnx::out {

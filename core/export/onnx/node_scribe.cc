@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 
 namespace tenon::onnx::out {
 

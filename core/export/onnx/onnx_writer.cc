@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/narrow_values.h"
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 #include "op/op.h"
 #include "op/rules.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 
 namespace tenon::onnx::out {
 namespace {

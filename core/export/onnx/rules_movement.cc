@@ -1,7 +1,7 @@
 // Elements at other places.
 #include <algorithm>
 
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 
 namespace tenon::onnx::out {
 namespace {

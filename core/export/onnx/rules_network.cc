@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 #include "tenon/op/window.h"
 
 namespace tenon::onnx::out {

@@ -1,7 +1,7 @@
 // Folds of axes.
 #include <algorithm>
 
-#include "export/onnx/node_rules.h"
+#include "export/onnx/onnx_node_rules.h"
 
 namespace tenon::onnx::out {
 namespace {

@@ -1,6 +1,6 @@
 #include "export/tensorflow/graph_writer.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/narrow_values.h"
 
 namespace tenon::tensorflow {

@@ -1,6 +1,6 @@
 #include "export/tensorflow/saved_weights.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::tensorflow {
 

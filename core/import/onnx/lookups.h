@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 
 namespace tenon::onnx {
 

@@ -2,7 +2,7 @@
 
 #include "base/caught.h"
 #include "import/onnx/call.h"
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/lookups.h"
 #include "import/onnx/plan.h"
 

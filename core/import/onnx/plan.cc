@@ -6,7 +6,7 @@
 
 #include "base/names/name_expression.h"
 #include "import/onnx/file/order.h"
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "base/array_dtype.h"
 #include "import/onnx/call.h"
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 #include "tenon/ops.h"
 #include "tenon/variables.h"
 

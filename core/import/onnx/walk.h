@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/text.h"
-#include "import/onnx/file/file.h"
+#include "base/strings.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/known.h"
 #include "tenon/features.h"
 #include "tenon/onnx.h"

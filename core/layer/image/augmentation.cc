@@ -1,7 +1,7 @@
 // RandomFlip, RandomContrast, RandomBrightness, RandomCrop.
 #include "tenon/augmentation.h"
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 #include "tenon/preprocessing.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // RandomHue, RandomSaturation: changes of colour in terms of HSV, without its saturation where red, green and blue do.
 // RandomColorDegeneration, RandomGrayscale.
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 // MixUp, CutMix: examples of a batch mixed with each other.
 #include <numbers>
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 // RandomRotation, RandomZoom, RandomTranslation, RandomShear: where the result's pixels lie in the image.
 #include <numbers>
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 // RandomErasing: what a rectangle of an image is replaced by.
 #include <algorithm>
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

@@ -1,7 +1,7 @@
 // RandomHeight, RandomWidth.
 #include <cmath>
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

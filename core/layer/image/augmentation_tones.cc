@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layer/image/augmentation.h"
+#include "layer/image/random_change.h"
 
 namespace tenon {
 namespace {

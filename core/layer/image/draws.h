@@ -1,7 +1,7 @@
 // Random numbers of layers.
 #pragma once
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 namespace tenon {
 

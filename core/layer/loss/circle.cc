@@ -1,6 +1,6 @@
 // The circle loss, in distances 1 - cosine as Keras has it.
 #include "base/number.h"
-#include "layer/loss/losses.h"
+#include "layer/loss/loss_parts.h"
 #include "op/rules.h"
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // Connectionist temporal classification, by the recursion over steps in logarithms: labels with blanks around them are
 // states, and a step stays, goes on by one, or leaves out the blank between two labels that differ.
-#include "layer/loss/losses.h"
+#include "layer/loss/loss_parts.h"
 #include "layer/object/masks.h"
 #include "op/rules.h"
 

@@ -1,5 +1,5 @@
 // Losses as objects, and their names.
-#include "layer/loss/losses.h"
+#include "layer/loss/loss_parts.h"
 
 #include <cctype>
 

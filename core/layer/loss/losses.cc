@@ -2,7 +2,7 @@
 #include "tenon/losses.h"
 
 #include "base/number.h"
-#include "layer/loss/losses.h"
+#include "layer/loss/loss_parts.h"
 
 namespace tenon {
 

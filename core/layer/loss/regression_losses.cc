@@ -1,6 +1,6 @@
 // Losses of two tensors of one shape: errors, divergences, hinges.
 #include "base/number.h"
-#include "layer/loss/losses.h"
+#include "layer/loss/loss_parts.h"
 #include "op/bounded.h"
 #include "op/replicas.h"
 #include "op/rules.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 #include "layer/metric/threshold_metrics.h"
 
 namespace tenon::metrics {

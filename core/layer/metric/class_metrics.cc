@@ -1,7 +1,7 @@
 // Metrics of classes: F scores, intersections over unions.
 #include <numeric>
 
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 
 namespace tenon {
 namespace {

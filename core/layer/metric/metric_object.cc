@@ -1,5 +1,5 @@
 // Metrics as objects, and their names.
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 #include "layer/object/masks.h"
 
 namespace tenon {

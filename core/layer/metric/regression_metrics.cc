@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 
 namespace tenon {
 namespace {

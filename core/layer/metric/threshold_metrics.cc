@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 #include "layer/metric/threshold_metrics.h"
 
 namespace tenon {

@@ -1,7 +1,7 @@
 // Masking, and what layers do with masks.
 #include "layer/object/masks.h"
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "op/bounded.h"
 #include "op/replicas.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/named_throw.h"
 #include "base/names/class_name.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "layer/object/layer_calls.h"
 #include "layer/object/masks.h"

@@ -1,5 +1,5 @@
 // What operators and functions of symbols are: layers, called as Keras calls them.
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/layer_classes.h"
 
 namespace tenon {

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/text.h"
+#include "base/strings.h"
+#include "model/display/summary_table.h"
 #include "model/model_order.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
-#include "model/display/summary_table.h"
 #include "step/function_impl.h"
 
 namespace tenon {

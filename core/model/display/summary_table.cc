@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/display/styled_text.h"
 
 namespace tenon {

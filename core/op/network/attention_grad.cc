@@ -1,4 +1,4 @@
-#include "op/network/attention.h"
+#include "op/network/attention_scores.h"
 
 namespace tenon {
 namespace {

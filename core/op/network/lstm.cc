@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "op/network/recurrent.h"
+#include "op/network/cell_steps.h"
 
 namespace tenon {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "base/crc32c.h"
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "op/source/normal.h"
 #include "tenon/ops.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/process/process_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/replicas.h"
 
 namespace tenon {
@@ -55,13 +55,15 @@ Result<BatchSlot> BatchFeed::make_slot(const StepProgram& program) {
   BatchSlot memory;
   memory.blocks = static_cast<int>(replicas_ * rows_ / batch_size_);
   for (const FeatureSpec& spec : specs_) {
-    TENON_ASSIGN(Buffer buffer, device.allocate(dealt_type(spec, batch_size_, replicas_), true, true));  // over the units
+    TENON_ASSIGN(Buffer buffer,
+                 device.allocate(dealt_type(spec, batch_size_, replicas_), true, true));  // over the units
     memory.features.push_back(buffer.host());
     slot.features.push_back(std::move(buffer));
     if (!is_shared()) continue;
     const auto bytes = static_cast<size_t>(spec.batch_type(batch_size_).bytes());
     slot.whole.emplace_back(static_cast<std::byte*>(std::calloc(std::max<size_t>(bytes, 1), 1)));
-    if (!slot.whole.back()) return Status(Code::kOutOfMemory, cat("no memory for batches: asked for ", bytes, " bytes"));
+    if (!slot.whole.back())
+      return Status(Code::kOutOfMemory, cat("no memory for batches: asked for ", bytes, " bytes"));
     memory.rest.push_back(slot.whole.back().get());
   }
   slots_.push_back(std::move(slot));
@@ -175,9 +177,8 @@ Status BatchFeed::check(const Batch& batch) const {
   for (const Checked& c : checked_) {
     if (batch.end()) break;
     const FeatureSpec& spec = pipeline_->specs(batch.bucket)[c.feature];
-    const Outside found =
-        find_outside(c.range, rows_of(batch, c.feature, own), spec.type.dtype, rows, spec.type.shape.elements(),
-                     spec.batch_minor ? batch_size_ / replicas_ : 0);
+    const Outside found = find_outside(c.range, rows_of(batch, c.feature, own), spec.type.dtype, rows,
+                                       spec.type.shape.elements(), spec.batch_minor ? batch_size_ / replicas_ : 0);
     if (found.row >= 0)
       return invalid(pipeline_->where(batch, first + found.row), ": ", outside_message(c.range, found.value));
   }
@@ -192,8 +193,8 @@ BatchFeed::FarFeature BatchFeed::farthest() const {
     const Farthest found = find_farthest(rows_of(batch, i, true), spec.type.dtype, rows_, spec.type.shape.elements(),
                                          spec.batch_minor ? batch_size_ / replicas_ : 0);
     if (found.row < 0 || std::fabs(found.value) <= std::fabs(out.value)) continue;
-    out = {found.value, cat("feature '", spec.name, "' is ", found.value, " in ",
-                            pipeline_->where(batch, first_row_ + found.row))};
+    out = {found.value,
+           cat("feature '", spec.name, "' is ", found.value, " in ", pipeline_->where(batch, first_row_ + found.row))};
   }
   return out;
 }
@@ -209,8 +210,8 @@ Status BatchFeed::fill_partial(const StepProgram& program, Queue& queue, int64_t
                    small.device->allocate(joined_type(small.graph, input.value, input.split), true, input.split));
       buffers.push_back(std::move(buffer));
     }
-    TENON_TRY(write_partial(queue, feed, buffers[feed], rows / small.graph.replicas, small.graph.replicas,
-                            *small.device));
+    TENON_TRY(
+        write_partial(queue, feed, buffers[feed], rows / small.graph.replicas, small.graph.replicas, *small.device));
     ++feed;
   }
   return {};
@@ -227,7 +228,8 @@ Status BatchFeed::write_partial(Queue& queue, size_t feed, const Buffer& to, int
   const int64_t elements = spec.type.shape.elements(), held = batch_size_ / replicas_;
   const int64_t room = to.type().shape.elements() / elements / parts;
   if (!spec.batch_minor && room == share)
-    return queue.write(to, from + static_cast<size_t>(first * elements) * size, static_cast<uint64_t>(to.type().bytes()));
+    return queue.write(to, from + static_cast<size_t>(first * elements) * size,
+                       static_cast<uint64_t>(to.type().bytes()));
   // Element e of the row that is number i of a unit whose part has `rows`.
   const auto place = [&](int64_t unit, int64_t i, int64_t e, int64_t rows) {
     const int64_t at = spec.batch_minor ? (unit * elements + e) * rows + i : (unit * rows + i) * elements + e;

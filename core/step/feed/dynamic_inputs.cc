@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

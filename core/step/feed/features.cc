@@ -1,6 +1,6 @@
 #include "tenon/features.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "base/half.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/op/names.h"
 #include "tenon/op/table.h"
 

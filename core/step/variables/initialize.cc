@@ -8,7 +8,7 @@
 #include "base/half.h"
 #include "base/number.h"
 #include "base/process/process_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "step/variables/draw.h"
 
 namespace tenon {

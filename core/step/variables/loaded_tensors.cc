@@ -7,10 +7,10 @@
 
 #include "base/array_dtype.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/keras/keras_names.h"
 #include "checkpoint/tensor_file.h"
-#include "step/variables/object_names.h"
+#include "step/variables/name_structure.h"
 
 namespace tenon {
 namespace {

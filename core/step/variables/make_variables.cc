@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "base/array_dtype.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "step/function_impl.h"
 #include "step/variables/loaded_tensors.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/tensor_bundle_types.h"
 #include "step/variables/initialize.h"
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "backend/device.h"
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_directory.h"
 #include "checkpoint/tensor_file.h"
 #include "graph/graph.h"
+#include "step/variables/starting_weights.h"
 #include "step/variables/stored_variable.h"
-#include "step/variables/warm_start.h"
 #include "tenon/array.h"
 
 namespace tenon {

@@ -1,10 +1,10 @@
-#include "step/variables/warm_start.h"
+#include "step/variables/starting_weights.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "step/variables/variable_store.h"
 
 namespace tenon {

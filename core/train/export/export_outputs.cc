@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "train/model_function.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/processes.h"
 
 namespace tenon {

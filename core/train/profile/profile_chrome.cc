@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/text.h"
 #include "train/profile/profile_space.h"
 

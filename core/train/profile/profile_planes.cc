@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/op/table.h"
 
 namespace tenon {
@@ -296,7 +296,8 @@ class Maker {
   ProfileLine exchanges(ProfilePlane& to) const {
     ProfileLine line{"Exchanges between processes", {}};
     for (const ExchangeRecord& e : recorder_.exchanges())
-      line.events.push_back({to.kind(cat(e.name, " (exchange)")), host_time(e.start_ps), e.end_ps - e.start_ps, {{"bytes", e.bytes}}});
+      line.events.push_back(
+          {to.kind(cat(e.name, " (exchange)")), host_time(e.start_ps), e.end_ps - e.start_ps, {{"bytes", e.bytes}}});
     return line;
   }
 

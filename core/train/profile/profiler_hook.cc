@@ -7,7 +7,7 @@
 
 #include "backend/forecast.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/parted_program.h"
 #include "step/program_plan.h"
 #include "tenon/profiler.h"
@@ -84,7 +84,8 @@ struct ProfilerHook::Impl {
     source.facts = device->facts();
     source.ops = profile_ops(site->program.graph);
     source.host = host_name();
-    if (const World* const world = World::joined()) source.process = cat("rank ", world->rank(), " (", source.host, ")");
+    if (const World* const world = World::joined())
+      source.process = cat("rank ", world->rank(), " (", source.host, ")");
     if (!is_predicted(source) || !offers_forecast(*device)) return {};
     TENON_ASSIGN(source.forecast, predicted_step(site->program));
     return {};
@@ -184,7 +185,8 @@ Status ProfilerHook::attach(TrainingSite& site) {
   if (!site.traced)
     return invalid("profile: RunConfig.trace is false, expected true: the device's program has to be compiled for it");
   const auto on_host = [](const PlacedPart& part) { return part.kind == PartKind::kHost; };
-  if (const PartedProgram* const parted = site.program.parted.get(); parted && std::any_of(parted->parts.begin(), parted->parts.end(), on_host))
+  if (const PartedProgram* const parted = site.program.parted.get();
+      parted && std::any_of(parted->parts.begin(), parted->parts.end(), on_host))
     return invalid("profile: the step runs in parts on two devices (soft placement), which are not traced");
   const Status status = m.try_device();
   if (!status.ok()) return Status(status.code(), cat("profile: ", status.message()));

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "backend/node_cost.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "compile/shared_graph.h"
 #include "exchange/exchange_cost.h"

@@ -8,7 +8,7 @@
 
 #include "base/file/descriptor.h"
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace fuzz {

@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "base/caught.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/text_file.h"
 #include "unit/data/temporary_directory.h"
 

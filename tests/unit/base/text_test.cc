@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/convert.h"
 #include "unit/data/temporary_directory.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/each_number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/dataset.h"
 #include "tenon/element_maps.h"
 #include "unit/data/chain_testing.h"

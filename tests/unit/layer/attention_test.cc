@@ -1,7 +1,7 @@
 // MultiHeadAttention beyond the golden files: other keys than values, masks, dropout, names.
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/layer_classes.h"
 #include "tenon/losses.h"
 #include "unit/layer/golden.h"

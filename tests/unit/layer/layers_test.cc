@@ -3,7 +3,7 @@
 
 #include <numeric>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "op/op.h"
 #include "tenon/gradients.h"
 #include "tenon/layers.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/layer/golden.h"
 #include "unit/layer/model_testing.h"
 

@@ -1,7 +1,7 @@
 // fit, evaluate and predict on devices of several units.
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/noise.h"
 #include "unit/model/fit_testing.h"
 #include "unit/step/step_testing.h"

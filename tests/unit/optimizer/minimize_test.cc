@@ -1,7 +1,7 @@
 // minimize(): clipping, weight decay, added losses, slots, mistakes.
 #include <gtest/gtest.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/optimizer/optimizer_testing.h"
 
 namespace tenon {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/optimizer/golden_optimizers.h"
 
 namespace tenon {

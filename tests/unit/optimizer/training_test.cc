@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "tenon/layers.h"
 #include "tenon/losses.h"
 #include "unit/optimizer/optimizer_testing.h"

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <random>
 
-#include "server/json/answers.h"
 #include "server/json/base64.h"
+#include "server/json/rest_answers.h"
 #include "server/narrow_float.h"
 #include "unit/server/fake_model.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "data/record/wire.h"
+#include "data/record/protobuf_wire.h"
 #include "tenon/tfrecord.h"
 
 namespace tenon::callback_testing {

@@ -1,5 +1,5 @@
 // Metrics of several sums in an Estimator's evaluation, against tests/golden/metrics.csv.
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {

@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "unit/train/estimator_testing.h"
 
 namespace tenon {

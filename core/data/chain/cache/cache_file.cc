@@ -5,7 +5,7 @@
 
 #include "base/file/file.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/element_bytes.h"
 #include "data/record/record_format.h"
 

@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "base/room.h"
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "data/chain/cache/disk_cache_node.h"
 #include "data/chain/sources/stream_node.h"
 
@@ -102,7 +102,8 @@ class CacheNode : public VerbNode {
     if (unseen_ >= kRoomGranule) {
       full_ = !room_for(unseen_, "cache").ok();
       if (full_)
-        tell(cat("cache: ", values_.size(), " elements are kept, and there is no memory for more; the others are read anew"));
+        tell(cat("cache: ", values_.size(),
+                 " elements are kept, and there is no memory for more; the others are read anew"));
       unseen_ = 0;
     }
     if (!full_) values_.emplace(index, std::move(value));
@@ -120,7 +121,9 @@ class CacheNode : public VerbNode {
 Dataset Dataset::cache(const std::string& path) const {
   const Node from = ChainNode::of(*this);
   if (from->random())
-    tell("cache: what is random below it is drawn once, and is the same in each epoch; cache before it for other numbers");
+    tell(
+        "cache: what is random below it is drawn once, and is the same in each epoch; cache before it for other "
+        "numbers");
   return ChainNode::dataset(path.empty() ? std::make_shared<CacheNode>(from) : disk_cache(from, path));
 }
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/file/file.h"
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "data/chain/cache/cache_file.h"
 #include "data/chain/sources/stream_node.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/random_bits.h"
 
 namespace tenon {

@@ -1,5 +1,5 @@
 // Rows of CSV files.
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/sources/csv_columns.h"
 #include "data/chain/sources/file_prints.h"
 #include "data/chain/sources/stream_node.h"

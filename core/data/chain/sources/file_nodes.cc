@@ -4,7 +4,7 @@
 
 #include "base/file/file.h"
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/sources/file_prints.h"
 #include "data/chain/sources/stream_node.h"
 #include "data/class_folders.h"

@@ -1,7 +1,7 @@
 // Elements that a function of the user's gives, one after the other.
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/sources/stream_node.h"
 
 namespace tenon {

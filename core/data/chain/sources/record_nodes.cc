@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/sources/file_prints.h"
 #include "data/chain/sources/stream_node.h"
 #include "data/input/input_files.h"

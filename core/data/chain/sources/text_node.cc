@@ -1,6 +1,6 @@
 // Lines of text files.
 #include "base/file/line_reader.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/sources/file_prints.h"
 #include "data/chain/sources/stream_node.h"
 #include "data/record/byte_stream.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/verbs/map_nodes.h"
 
 namespace tenon {
@@ -24,12 +24,15 @@ class PlainBatchNode : public BatchNode {
   int64_t most_rows() const override { return size_; }
   bool drops_remainder() const override { return drops_; }
   const Padding* padding(size_t) const override { return padding_ ? &*padding_ : nullptr; }
-  uint64_t own_fingerprint() const override { return mix_hash(mix_hash(0xba7c4, static_cast<uint64_t>(size_)), drops_); }
+  uint64_t own_fingerprint() const override {
+    return mix_hash(mix_hash(0xba7c4, static_cast<uint64_t>(size_)), drops_);
+  }
 
  private:
   class Stream : public ElementStream {
    public:
-    Stream(const PlainBatchNode& node, uint64_t pass, ThreadPool* pool) : node_(node), from_(node.from_->open(pass, pool)) {}
+    Stream(const PlainBatchNode& node, uint64_t pass, ThreadPool* pool)
+        : node_(node), from_(node.from_->open(pass, pool)) {}
     bool next(ElementRef& out) override {
       std::vector<ElementRef> parts;
       const auto size = static_cast<size_t>(node_.size_);
@@ -53,10 +56,16 @@ class PlainBatchNode : public BatchNode {
 class BucketNode : public BatchNode {
  public:
   using Length = std::function<int64_t(const Element&)>;
-  BucketNode(Node from, Length length, std::vector<int64_t> boundaries, std::vector<int64_t> sizes, const BucketOptions& o)
-      : BatchNode(std::move(from)), length_(std::move(length)), boundaries_(std::move(boundaries)), sizes_(std::move(sizes)), drops_(o.drop_remainder) {
+  BucketNode(Node from, Length length, std::vector<int64_t> boundaries, std::vector<int64_t> sizes,
+             const BucketOptions& o)
+      : BatchNode(std::move(from)),
+        length_(std::move(length)),
+        boundaries_(std::move(boundaries)),
+        sizes_(std::move(sizes)),
+        drops_(o.drop_remainder) {
     for (size_t b = 0; b < sizes_.size(); ++b)
-      paddings_.push_back({o.padded_shapes, o.padding_values, o.pad_to_bucket_boundary && b < boundaries_.size() ? boundaries_[b] - 1 : -1});
+      paddings_.push_back({o.padded_shapes, o.padding_values,
+                           o.pad_to_bucket_boundary && b < boundaries_.size() ? boundaries_[b] - 1 : -1});
     bounded_ = o.pad_to_bucket_boundary;
   }
 
@@ -176,8 +185,9 @@ Dataset Dataset::padded_batch(int64_t batch_size, const PaddedBatchOptions& opti
                                                              Padding{options.padded_shapes, options.padding_values}));
 }
 
-Dataset Dataset::bucket_by_sequence_length(std::function<int64_t(const Element&)> length, std::vector<int64_t> boundaries,
-                                           std::vector<int64_t> batch_sizes, const BucketOptions& options) const {
+Dataset Dataset::bucket_by_sequence_length(std::function<int64_t(const Element&)> length,
+                                           std::vector<int64_t> boundaries, std::vector<int64_t> batch_sizes,
+                                           const BucketOptions& options) const {
   if (!length) fail("bucket_by_sequence_length: there is no function for the length");
   if (boundaries.empty() || boundaries.front() < 1 ||
       std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>()) != boundaries.end())

@@ -1,6 +1,6 @@
 #include <deque>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/verbs/map_nodes.h"
 
 namespace tenon {
@@ -26,7 +26,9 @@ class InterleaveNode : public VerbNode {
     return from_->cardinality() == kInfiniteCardinality ? kInfiniteCardinality : kUnknownCardinality;
   }
   bool random() const override { return true; }  // for all that is known
-  uint64_t own_fingerprint() const override { return mix_hash(mix_hash(0x147e41, cycle_), static_cast<uint64_t>(block_)); }
+  uint64_t own_fingerprint() const override {
+    return mix_hash(mix_hash(0x147e41, cycle_), static_cast<uint64_t>(block_));
+  }
 
  private:
   struct Reader {

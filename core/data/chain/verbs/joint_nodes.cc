@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/chain_node.h"
 #include "data/random_bits.h"
 

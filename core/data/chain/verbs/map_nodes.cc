@@ -5,7 +5,7 @@
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/process/thread_pool.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/items.h"
 
 namespace tenon {

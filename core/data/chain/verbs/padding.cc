@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/array_dtype.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/verbs/batch_nodes.h"
 
 namespace tenon {
@@ -23,7 +23,8 @@ void fill_with(const std::vector<std::byte>& element, size_t count, std::byte* t
 }
 
 // Copies an array of `from`'s shape into the corner of one of `to`'s, from `axis` on.
-void copy_corner(const Shape& from, const Shape& to, int axis, size_t bytes, const std::byte* source, std::byte* target) {
+void copy_corner(const Shape& from, const Shape& to, int axis, size_t bytes, const std::byte* source,
+                 std::byte* target) {
   if (axis == from.rank()) {
     std::memcpy(target, source, bytes);
     return;
@@ -75,7 +76,8 @@ Element stack_elements(std::vector<Element> elements) {
 
 std::vector<int64_t> Padding::padded(const std::string& name, const Type& type) const {
   const auto found = shapes.find(name);
-  std::vector<int64_t> dims = found != shapes.end() ? found->second : std::vector<int64_t>(static_cast<size_t>(type.shape.rank()), -1);
+  std::vector<int64_t> dims =
+      found != shapes.end() ? found->second : std::vector<int64_t>(static_cast<size_t>(type.shape.rank()), -1);
   if (static_cast<int>(dims.size()) != type.shape.rank())
     fail("padded_batch: feature '", name, "' is ", type.str(), ", and its padded shape has ", dims.size(), " axes");
   for (int64_t& dim : dims)

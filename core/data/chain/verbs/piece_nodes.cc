@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/chain_node.h"
 
 namespace tenon {
@@ -13,7 +13,9 @@ int64_t at_most(int64_t cardinality, int64_t most) {
   return cardinality == kInfiniteCardinality ? most : std::min(cardinality, most);
 }
 
-int64_t without(int64_t cardinality, int64_t count) { return cardinality < 0 ? cardinality : std::max<int64_t>(cardinality - count, 0); }
+int64_t without(int64_t cardinality, int64_t count) {
+  return cardinality < 0 ? cardinality : std::max<int64_t>(cardinality - count, 0);
+}
 
 // Elements first, first + stride, ... below end.
 class PieceNode : public OrderNode {
@@ -27,7 +29,8 @@ class PieceNode : public OrderNode {
   std::unique_ptr<ElementStream> open(uint64_t pass, ThreadPool* pool) const override {
     class Stream : public ElementStream {
      public:
-      Stream(std::unique_ptr<ElementStream> from, Piece piece) : from_(std::move(from)), piece_(piece), next_(piece.first) {}
+      Stream(std::unique_ptr<ElementStream> from, Piece piece)
+          : from_(std::move(from)), piece_(piece), next_(piece.first) {}
       bool next(ElementRef& out) override {
         if (next_ >= piece_.end) return false;
         while (from_->next(out))
@@ -150,8 +153,8 @@ Dataset Dataset::shard(int64_t num_shards, int64_t index) const {
   const Node from = ChainNode::of(*this);
   const int64_t all = from->cardinality();
   const PieceNode::Piece piece{.first = static_cast<uint64_t>(index), .stride = static_cast<uint64_t>(num_shards)};
-  return ChainNode::dataset(std::make_shared<PieceNode>(
-      from, piece, all < 0 ? all : (without(all, index) + num_shards - 1) / num_shards));
+  return ChainNode::dataset(
+      std::make_shared<PieceNode>(from, piece, all < 0 ? all : (without(all, index) + num_shards - 1) / num_shards));
 }
 
 Dataset Dataset::pick(std::vector<int64_t> places) const {

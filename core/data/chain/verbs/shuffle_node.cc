@@ -1,4 +1,4 @@
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/chain_node.h"
 #include "data/random_bits.h"
 
@@ -24,7 +24,9 @@ class ShuffleNode : public OrderNode {
   class Stream : public ElementStream {
    public:
     Stream(const ShuffleNode& node, uint64_t pass, ThreadPool* pool)
-        : node_(node), draws_of_(node.options_.reshuffle_each_iteration ? pass : 0), from_(node.from_->open(pass, pool)) {}
+        : node_(node),
+          draws_of_(node.options_.reshuffle_each_iteration ? pass : 0),
+          from_(node.from_->open(pass, pool)) {}
     bool next(ElementRef& out) override {
       ElementRef ref;
       while (!ended_ && waiting_.size() < node_.buffer_) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "data/chain/verbs/batch_nodes.h"
 #include "data/chain/verbs/map_nodes.h"
 
@@ -37,7 +37,8 @@ class WindowNode : public VerbNode {
  private:
   class Stream : public ElementStream {
    public:
-    Stream(const WindowNode& node, uint64_t pass, ThreadPool* pool) : node_(node), from_(node.from_->open(pass, pool)) {}
+    Stream(const WindowNode& node, uint64_t pass, ThreadPool* pool)
+        : node_(node), from_(node.from_->open(pass, pool)) {}
     bool next(ElementRef& out) override {
       const auto size = static_cast<size_t>(node_.size_), stride = static_cast<size_t>(node_.stride_);
       read((size - 1) * stride + 1);
@@ -122,8 +123,7 @@ Dataset Dataset::window(int64_t size, int64_t shift, int64_t stride, bool drop_r
   if (size < 1) fail("window: size is ", size, ", expected 1 or more");
   if (shift < 0) fail("window: shift is ", shift, ", expected 1 or more, or 0 for the size");
   if (stride < 1) fail("window: stride is ", stride, ", expected 1 or more");
-  return ChainNode::dataset(
-      std::make_shared<WindowNode>(ChainNode::of(*this), size, shift, stride, drop_remainder));
+  return ChainNode::dataset(std::make_shared<WindowNode>(ChainNode::of(*this), size, shift, stride, drop_remainder));
 }
 
 Dataset Dataset::unbatch() const { return ChainNode::dataset(std::make_shared<UnbatchNode>(ChainNode::of(*this))); }

@@ -1,8 +1,8 @@
 #include "export/tensorflow/image/image_files.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "export/tensorflow/image/image_nodes.h"
-#include "export/tensorflow/image/image_reading.h"
+#include "export/tensorflow/image/pixel_readers.h"
 
 namespace tenon::tensorflow {
 namespace {

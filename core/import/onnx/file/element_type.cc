@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "base/text.h"
-#include "import/onnx/file/file.h"
+#include "base/strings.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/file/small_float.h"
 
 namespace tenon::onnx {

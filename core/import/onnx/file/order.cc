@@ -2,7 +2,7 @@
 
 #include <unordered_map>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::onnx {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "base/file/file.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/within_memory.h"
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/file/order.h"
 #include "import/onnx/file/scan.h"
 #include "import/onnx/file/tensor_data.h"

@@ -1,7 +1,7 @@
 #include "import/onnx/file/scan.h"
 
 #include "base/room.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::onnx {
 namespace {

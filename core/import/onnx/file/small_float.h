@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 
 namespace tenon::onnx {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/file/file.h"
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 #include "onnx.pb.h"
 
 namespace tenon::onnx {

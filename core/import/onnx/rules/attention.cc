@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace attention_ops {

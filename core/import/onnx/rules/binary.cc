@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 #include "import/onnx/rules/spelled_out.h"
 
 namespace tenon::onnx {

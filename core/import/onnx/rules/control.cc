@@ -1,7 +1,7 @@
 // Branches and loops whose course is known when the function is traced.
 #include <algorithm>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace control_ops {

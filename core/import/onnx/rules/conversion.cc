@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "import/onnx/onnx_rules.h"
 #include "import/onnx/rounding.h"
-#include "import/onnx/rules.h"
 
 namespace tenon::onnx {
 namespace conversion_ops {

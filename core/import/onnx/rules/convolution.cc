@@ -1,9 +1,9 @@
 // Convolutions, and those turned round.
 #include <algorithm>
 
+#include "import/onnx/onnx_rules.h"
+#include "import/onnx/onnx_window.h"
 #include "import/onnx/quantized.h"
-#include "import/onnx/rules.h"
-#include "import/onnx/window.h"
 
 namespace tenon::onnx {
 namespace convolution_ops {

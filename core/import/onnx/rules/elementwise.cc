@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/crc32c.h"
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 #include "tenon/variables.h"
 
 namespace tenon::onnx {

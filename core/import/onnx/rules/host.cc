@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace host_ops {

@@ -1,7 +1,7 @@
 // Elements taken and put by index.
 #include <algorithm>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace index_ops {

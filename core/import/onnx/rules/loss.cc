@@ -1,7 +1,7 @@
 // Losses that models of training have in their graph.
 #include <algorithm>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace loss_ops {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace order_ops {

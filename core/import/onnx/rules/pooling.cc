@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "import/onnx/rules.h"
-#include "import/onnx/window.h"
+#include "import/onnx/onnx_rules.h"
+#include "import/onnx/onnx_window.h"
 
 namespace tenon::onnx {
 namespace pooling_ops {

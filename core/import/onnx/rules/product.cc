@@ -3,8 +3,8 @@
 #include <map>
 #include <set>
 
+#include "import/onnx/onnx_rules.h"
 #include "import/onnx/quantized.h"
-#include "import/onnx/rules.h"
 
 namespace tenon::onnx {
 namespace {

@@ -1,7 +1,7 @@
 // Numbers as integers with a scale and a zero point.
+#include "import/onnx/onnx_rules.h"
 #include "import/onnx/quantized.h"
 #include "import/onnx/rounding.h"
-#include "import/onnx/rules.h"
 
 namespace tenon::onnx {
 

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <functional>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace recurrent_ops {

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace reduction_ops {

@@ -1,7 +1,7 @@
 // Shapes: asked for, and given to tensors.
 #include <algorithm>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
 namespace shape_ops {

@@ -1,7 +1,7 @@
 // Support vector machines (ai.onnx.ml), as libsvm has them.
 #include <algorithm>
 
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 #include "import/onnx/scores.h"
 
 namespace tenon::onnx {

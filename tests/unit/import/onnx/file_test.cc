@@ -1,5 +1,5 @@
 // ONNX files that are read, and those that are refused.
-#include "import/onnx/file/file.h"
+#include "import/onnx/file/onnx_model_file.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/tensor_file.h"
 #include "checkpoint_io_faults.h"

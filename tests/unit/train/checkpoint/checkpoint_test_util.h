@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_directory.h"
 
 namespace tenon::testing {
 

@@ -1,4 +1,4 @@
-#include "op/network/recurrent.h"
+#include "op/network/cell_steps.h"
 
 namespace tenon {
 

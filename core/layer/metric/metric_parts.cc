@@ -1,4 +1,4 @@
-#include "layer/metric/metrics.h"
+#include "layer/metric/metric_parts.h"
 
 #include <limits>
 #include <numeric>
@@ -121,7 +121,8 @@ MetricOp share(const char* metric, Tensor values, Tensor base, Tensor weight) {
 }  // namespace
 
 Tensor batch_value(const MetricOp& metric) {
-  if (metric.result || metric.several || metric.sums.size() != 2 || metric.sums[0].rank() > 0 || metric.sums[1].rank() > 0)
+  if (metric.result || metric.several || metric.sums.size() != 2 || metric.sums[0].rank() > 0 ||
+      metric.sums[1].rank() > 0)
     fail("batch_value: expected a metric of a total and a count, as a mean and an accuracy are");
   const Tensor total = metric.sums[0], count = metric.sums[1], none = scalar_like(count, 0);
   const Tensor some = compare(count, none, CompareKind::kNe);

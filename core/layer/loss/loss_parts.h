@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 #include "tenon/losses.h"
 
 namespace tenon {

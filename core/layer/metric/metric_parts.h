@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "layer/loss/losses.h"
-#include "layer/object/layer.h"
+#include "layer/loss/loss_parts.h"
+#include "layer/object/layer_scope.h"
 #include "tenon/metrics.h"
 
 namespace tenon::metrics {

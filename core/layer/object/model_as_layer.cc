@@ -7,7 +7,7 @@
 #include <optional>
 #include <typeinfo>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "layer/object/symbol.h"
 #include "tenon/ops.h"

@@ -1,4 +1,4 @@
-#include "server/json/answers.h"
+#include "server/json/rest_answers.h"
 
 #include <charconv>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "layer/object/layer.h"
+#include "layer/object/layer_scope.h"
 
 #include <algorithm>
 #include <utility>
@@ -46,7 +46,8 @@ void LayerScope::expect_float(Tensor x, int low, int high) const {
 
 Tensor LayerScope::as_float(Tensor x, int low, int high) const {
   const bool casts = graph_.casts_inputs && graph_.builders.empty() && graph_.compute_dtype != DType::kF32;
-  if (is_integer(x.dtype()) || x.dtype() == DType::kU8 || (casts && is_float(x.dtype()))) x = with_mask_of(x, cast(x, graph_.compute_dtype));
+  if (is_integer(x.dtype()) || x.dtype() == DType::kU8 || (casts && is_float(x.dtype())))
+    x = with_mask_of(x, cast(x, graph_.compute_dtype));
   expect_float(x, low, high);
   return x;
 }

@@ -1,8 +1,8 @@
-#include "export/onnx/row_numbers.h"
+#include "export/onnx/onnx_row_numbers.h"
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon::onnx::out {
 

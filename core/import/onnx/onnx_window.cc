@@ -1,4 +1,4 @@
-#include "import/onnx/window.h"
+#include "import/onnx/onnx_window.h"
 
 #include <algorithm>
 

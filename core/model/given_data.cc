@@ -1,9 +1,9 @@
-#include "model/model_data.h"
+#include "model/given_data.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "model/model_training.h"
 
 namespace tenon {

@@ -1,11 +1,11 @@
-#include "model/model_run.h"
+#include "model/fit_run.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <utility>
 
+#include "base/strings.h"
 #include "base/tell.h"
-#include "base/text.h"
 #include "step/function_impl.h"
 
 namespace tenon {

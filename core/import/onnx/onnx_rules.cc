@@ -1,4 +1,4 @@
-#include "import/onnx/rules.h"
+#include "import/onnx/onnx_rules.h"
 
 #include <map>
 #include <set>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/number.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "op/op.h"
 #include "tenon/layers.h"

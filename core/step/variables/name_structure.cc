@@ -1,4 +1,4 @@
-#include "step/variables/object_names.h"
+#include "step/variables/name_structure.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

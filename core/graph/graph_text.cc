@@ -1,5 +1,5 @@
 // The readable form of a graph.
-#include "base/text.h"
+#include "base/strings.h"
 #include "graph/graph.h"
 #include "tenon/op/enumerations.h"
 #include "tenon/op/signature.h"

@@ -1,4 +1,4 @@
-#include "export/tensorflow/image/image_reading.h"
+#include "export/tensorflow/image/pixel_readers.h"
 
 #include "export/tensorflow/image/image_nodes.h"
 

@@ -1,9 +1,9 @@
-#include "corpus/model.h"
+#include "corpus/model_case.h"
 
 #include <cmath>
 
 #include "base/crc32c.h"
-#include "base/text.h"
+#include "base/strings.h"
 #include "compile/rewrite.h"
 #include "tenon/losses.h"
 

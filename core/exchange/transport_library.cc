@@ -1,10 +1,10 @@
-#include "exchange/transport.h"
+#include "exchange/transport_library.h"
 
 #include <dlfcn.h>
 
 #include "backend/load/search_path.h"
 #include "backend/load/trust.h"
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 namespace {

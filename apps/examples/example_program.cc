@@ -1,4 +1,4 @@
-#include "examples/example.h"
+#include "examples/example_program.h"
 
 #include <algorithm>
 #include <charconv>

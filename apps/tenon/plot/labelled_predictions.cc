@@ -1,4 +1,4 @@
-#include "plot/predictions.h"
+#include "plot/labelled_predictions.h"
 
 #include <algorithm>
 #include <charconv>

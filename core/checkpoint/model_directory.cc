@@ -1,4 +1,4 @@
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/model_directory.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <set>
 
-#include "base/text.h"
+#include "base/strings.h"
 #include "checkpoint/checkpoint_state.h"
 #include "checkpoint/within_memory.h"
 
@@ -91,7 +91,8 @@ Result<CheckpointManager> CheckpointManager::open(const std::string& model_dir, 
 
 Result<CheckpointManager> CheckpointManager::follow(const std::string& model_dir) {
   if (!file_bytes(cat(model_dir, "/.lock")).ok())
-    return Status(Code::kUnavailable, cat("model directory '", model_dir, "' is not the one of process 0, which has locked it; "
+    return Status(Code::kUnavailable, cat("model directory '", model_dir,
+                                          "' is not the one of process 0, which has locked it; "
                                           "processes of a job share it"));
   return CheckpointManager(model_dir, 0, 0, std::nullopt);
 }

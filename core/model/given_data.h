@@ -15,7 +15,7 @@ struct GivenData {
   const Dataset* dataset = nullptr;  // or else the examples
   const Examples *x, *y;
   const Examples* sample_weight = nullptr;  // null: there are none
-  int64_t begin = 0, count = -1;         // of the examples; -1: all
+  int64_t begin = 0, count = -1;            // of the examples; -1: all
 };
 
 struct MemoryOptions {

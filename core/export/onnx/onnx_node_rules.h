@@ -11,7 +11,7 @@
 
 #include "export/node_reader.h"
 #include "export/onnx/graph_proto.h"
-#include "export/onnx/row_numbers.h"
+#include "export/onnx/onnx_row_numbers.h"
 #include "tenon/ops.h"
 
 namespace tenon::onnx::out {

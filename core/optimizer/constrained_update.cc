@@ -1,6 +1,6 @@
-#include "optimizer/constraints.h"
+#include "optimizer/constrained_update.h"
 
-#include "base/text.h"
+#include "base/strings.h"
 
 namespace tenon {
 
