@@ -27,7 +27,7 @@ MathPrecision precision_of(const Flags& flags) {
 }
 
 OnnxModel opened(const std::string& path, const Flags& flags) {
-  return import_onnx(path, {.precision = precision_of(flags)}).take();
+  return import_onnx(path, {.precision = precision_of(flags), .modes_of_file = true}).take();
 }
 
 Tolerance tolerance_of(const Flags& flags) { return {flags.number("rtol"), flags.number("atol")}; }

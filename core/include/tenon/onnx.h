@@ -42,6 +42,9 @@ struct OnnxOptions {
   std::string freeze = {};   // a regular expression: variables in whose name it is found are not trained
   int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
   MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
+  // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not only where
+  // the function trains.
+  bool modes_of_file = false;
 };
 
 // An input or output.

@@ -21,23 +21,34 @@ Tensor moved(Tensor before, Tensor now, double momentum) {
 
 bool is_variable(Call& c, size_t i) { return c.graph().variable_of(c.in(i).id()) >= 0; }
 
-// Moments of the batch where the function trains this node's weights, or the file asks for them; else the running ones.
+// Where the moments are weights the mode is that of the function, as exporters of a model that is to be trained write
+// training_mode too; where they are anything else the file's word holds.
+bool has_moments_of_batch(Call& c, bool weights) {
+  const bool asked = c.flag("training_mode");
+  if (!weights) return asked;
+  if (c.trains()) return !c.walk.is_frozen(c.node.inputs[1]);
+  return asked && c.walk.plan().options.modes_of_file;
+}
+
 void batch_norm_rule(Call& c) {
   const Value x = c.value(0);
   const int64_t channels = x.shape()[std::min(1, x.rank() - 1)];
   const double eps = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
   const Tensor t = x.last(), gamma = vector_of(c.in(1), channels), beta = vector_of(c.in(2), channels);
   const Tensor mean = vector_of(c.in(3), channels), var = vector_of(c.in(4), channels);
-  const bool asked = c.flag("training_mode");
-  const bool trained = c.trains() && !c.walk.is_frozen(c.node.inputs[1]) && is_variable(c, 3) && is_variable(c, 4);
+  const bool weights = is_variable(c, 3) && is_variable(c, 4);
   const NormOptions options{.eps = eps};
   const auto apart = [&](Tensor v) { return cast(v, t.dtype() == DType::kF64 ? DType::kF64 : DType::kF32); };
-  if (!asked && !trained)
-    return c.give_last(batch_norm_apply(t, apart(gamma), apart(beta), apart(mean), apart(var), {}, options));
+  if (!has_moments_of_batch(c, weights)) {
+    c.give_last(batch_norm_apply(t, apart(gamma), apart(beta), apart(mean), apart(var), {}, options));
+    if (c.wants(1)) c.give(mean, c.element(3));
+    if (c.wants(2)) c.give(var, c.element(4));
+    return;
+  }
   const Normalized y = batch_norm(t, apart(gamma), apart(beta), {}, options);
   c.give_last(y.y);
   const Tensor next_mean = moved(mean, y.mean, momentum), next_var = moved(var, y.var, momentum);
-  if (trained) {
+  if (c.trains() && weights) {
     assign(c.in(3), reshaped(next_mean, c.in(3).shape().vec()));
     assign(c.in(4), reshaped(next_var, c.in(4).shape().vec()));
   }

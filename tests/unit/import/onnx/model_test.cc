@@ -132,8 +132,8 @@ TEST(OnnxModel, KernelsLieAsOursDo) {
   EXPECT_EQ(strategy.read<float>("w"), (std::vector<float>{1, 0, 0, 1, 0, 1, 1, 0}));
 }
 
-// Two channels, so that no weight is one number alone.
-TEST(OnnxModel, BatchNormHasTheBatchsMomentsWhereItTrains) {
+// y of 2 (x - mean) / deviation + 1. Two channels, so that no weight is one number alone.
+MadeFile batch_norm_file(bool training_mode) {
   MadeFile made(15);
   made.input("x", {-1, 2});
   made.floats("gamma", {2}, {2, 2});
@@ -145,19 +145,40 @@ TEST(OnnxModel, BatchNormHasTheBatchsMomentsWhereItTrains) {
   eps.set_name("epsilon");
   eps.set_type(onnx::AttributeProto::FLOAT);
   eps.set_f(0);
+  if (training_mode) MadeFile::attr(bn, "training_mode", 1);
   made.output("y", {-1, 2});
+  return made;
+}
+
+const std::vector<float> kByRunningMoments = {-3, -1, -1, 3};  // 5 and a deviation of 2
+const std::vector<float> kByBatchsMoments = {-1, -1, 3, 3};    // means 2, 5, deviations 1, 2
+
+// As PyTorch exports a model that is to be trained further.
+TEST(OnnxModel, BatchNormOfAFileInTrainingModePredictsByItsRunningMoments) {
+  const MadeFile made = batch_norm_file(true);
+  const Array x({1.0f, 3.0f, 3.0f, 7.0f}, {2, 2});
+  EXPECT_EQ(run(opened(made), {{"x", x}}), kByRunningMoments);
+  EXPECT_EQ(run(opened(made, {.modes_of_file = true}), {{"x", x}}), kByBatchsMoments);
+  Strategy frozen("cpu");
+  Function still = frozen.function(opened(made, {.freeze = "gamma"}), {.mode = Mode::kTrain});
+  EXPECT_EQ(still({{"x", x}})["y"].to<float>(), kByRunningMoments);
+  EXPECT_EQ(frozen.read<float>("mean"), (std::vector<float>{5, 5}));
+}
+
+TEST(OnnxModel, BatchNormHasTheBatchsMomentsWhereItTrains) {
+  const MadeFile made = batch_norm_file(false);
   const Array x({1.0f, 3.0f, 3.0f, 7.0f}, {2, 2});
   const OnnxModel model = opened(made);
-  EXPECT_EQ(run(model, {{"x", x}}), (std::vector<float>{-3, -1, -1, 3}));  // 2 (x - 5) / 2 + 1
+  EXPECT_EQ(run(model, {{"x", x}}), kByRunningMoments);
   Strategy strategy("cpu");
   Function train = strategy.function(model, {.mode = Mode::kTrain});
-  EXPECT_EQ(train({{"x", x}})["y"].to<float>(), (std::vector<float>{-1, -1, 3, 3}));  // means 2, 5, deviations 1, 2
+  EXPECT_EQ(train({{"x", x}})["y"].to<float>(), kByBatchsMoments);
   const std::vector<float> mean = strategy.read<float>("mean"), var = strategy.read<float>("var");
   EXPECT_NEAR(mean[0], 0.9 * 5 + 0.1 * 2, 1e-6);
   EXPECT_NEAR(var[1], 0.9 * 4 + 0.1 * 4, 1e-6);
   Strategy frozen("cpu");
   Function still = frozen.function(opened(made, {.freeze = "gamma"}), {.mode = Mode::kTrain});
-  EXPECT_EQ(still({{"x", x}})["y"].to<float>(), (std::vector<float>{-3, -1, -1, 3}));
+  EXPECT_EQ(still({{"x", x}})["y"].to<float>(), kByRunningMoments);
 }
 
 // As PyTorch exports x.view(x.size(0), -1).
