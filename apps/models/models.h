@@ -82,7 +82,7 @@ std::span<const BenchCase> catalogue_cases();
 // A step of a model that an ONNX file has, on 32 examples of its inputs; `dims` are sizes of dimensions that it leaves open, by their names.
 // Throws Error where it cannot be read.
 const BenchCase& onnx_case(const std::string& path, const std::map<std::string, int64_t>& dims);
-// Of either.
+// A case of either list.
 const BenchCase* find_bench_case(std::string_view name);
 
 // Names of the optimizers that params["optimizer"] may ask for.

@@ -9,7 +9,7 @@
 
 namespace tenon::models {
 
-// Of the parameters freeze and replace_head.
+// Reads the parameters freeze and replace_head.
 OnnxOptions onnx_options(const Params& params);
 std::vector<ModelFlag> onnx_flags();
 // What every such model is trained with, unless flags say otherwise. The model, its examples and further flags are the caller's.

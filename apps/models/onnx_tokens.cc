@@ -99,7 +99,7 @@ EstimatorSpec span(Tensor start, Tensor end, const Tensor& labels, Mode mode, co
   return spec;
 }
 
-// Of inputs as the file has them.
+// Takes inputs as the file has them.
 EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Features& given, const Tensor& labels,
                        Mode mode, const Params& params) {
   if (input.task == Task::kClasses) return classify(model.logits(given), labels, mode, make_optimizer(params));

@@ -171,8 +171,8 @@ class Sharing {
     std::vector<NodeId>
         begins;  // behind makers of sums that are worth an exchange of their own, while the rest is computed
     NodeId last_maker = -1;  // of an operand of exchanges that wait for no other
-    // Of each node: 0, it needs no exchange; k, of the exchanges that wait for no other it needs those of what is before begins[k - 1];
-    // more, it needs such as wait for others.
+    // What a node needs, by node: 0, no exchange; k, of the exchanges that wait for no other those of what is before
+    // begins[k - 1]; more, such as wait for others.
     std::vector<size_t> of;
   };
 

@@ -45,7 +45,7 @@ Tensor table(Call& c, const std::vector<T>& values, DType dtype) {
                   {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)});
 }
 Tensor flags(Call& c, const std::vector<int32_t>& values) { return table(c, values, DType::kI32); }
-// Of f32 or f64.
+// Takes f32 and f64.
 Tensor reals(Call& c, const std::vector<double>& values, DType dtype) {
   if (dtype == DType::kF64) return table(c, values, dtype);
   return table(c, std::vector<float>(values.begin(), values.end()), DType::kF32);

@@ -15,7 +15,7 @@ struct Box {
   double area() const { return (bottom - top) * (right - left); }
 };
 
-// Of two corners in any order, or of a middle (x, y) and sizes.
+// Makes it of two corners in any order, or of a middle (x, y) and sizes.
 Box box_of(const double* v, bool by_middle) {
   if (by_middle) return {v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
   return {std::min(v[0], v[2]), std::min(v[1], v[3]), std::max(v[0], v[2]), std::max(v[1], v[3])};
@@ -34,7 +34,7 @@ struct Limits {
   double overlap, score;
 };
 
-// Of one class: the best, and then the best of those that overlap none that was taken.
+// Keeps of one class the best, and then the best of those that overlap none that was taken.
 Ints kept_boxes(const std::vector<Box>& boxes, const double* scores, const Limits& limits) {
   Ints order(boxes.size()), kept;
   std::iota(order.begin(), order.end(), 0);

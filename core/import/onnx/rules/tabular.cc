@@ -52,7 +52,7 @@ void feature_vectorizer(Call& c) {
   c.give(parts.size() == 1 ? parts[0] : concat(parts, 1), Element::kF32);
 }
 
-// Of a vector a row.
+// Takes a vector a row.
 void array_feature_extractor(Call& c) {
   const Tensor at = c.in(1), x = c.in(0).rank() == 1 ? reshape(c.in(0), {1, c.in(0).dim(0)}) : c.in(0);
   if (x.rank() == 0) fail("an operand of no dimensions");
