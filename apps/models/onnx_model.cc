@@ -91,7 +91,8 @@ ModelFn model_fn(const OnnxModel& model, const ImageInput& input) {
 ModelInfo image_info(const std::string& path, const OnnxModel& model, const ImageInput& input) {
   ModelInfo out = onnx_info(path);
   out.model = model_fn(model, input);
-  out.example = [input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    expect_useful(model, params);
     const int64_t head = params.get<int64_t>("replace_head", 0);
     return {"images",
             {{"height", input.height},
@@ -147,6 +148,10 @@ Opened& opened(std::string_view path) {
 }  // namespace
 
 bool is_onnx_file(std::string_view name) { return name.ends_with(".onnx"); }
+
+void expect_useful(const OnnxModel& model, const Params& params) {
+  if (!params.get<std::string>("freeze", "").empty()) (void)model.with(onnx_options(params)).take();
+}
 
 OnnxOptions onnx_options(const Params& params) {
   return {.freeze = params.get<std::string>("freeze", ""), .replace_head = params.get<int64_t>("replace_head", 0)};

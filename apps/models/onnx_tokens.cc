@@ -152,7 +152,8 @@ ModelInfo token_info(const std::string& path, const OnnxModel& model, const Toke
     expect_known(input, model, params);
     return answered(model.with(onnx_options(params)).take(), input, asked(input, features), labels, mode, params);
   };
-  out.example = [input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    expect_useful(model, params);
     std::map<std::string, int64_t> numbers{{"max_length", input.length},
                                            {"vocab_size", input.vocabulary > 0 ? input.vocabulary : kUsualVocabulary}};
     if (input.task == Task::kNextToken) return {"text", numbers};

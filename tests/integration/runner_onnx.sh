@@ -52,5 +52,9 @@ expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.p
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
+expect 1 "no input has an open dimension 'sequenc'; open are 'batch', 'sequence'; did you mean 'sequence'?" \
+  "$tenon" import "$cases/tokens_next/model.onnx" --output "$work/versions" --dim sequenc=16
+expect 1 "no input has an open dimension 'q'; the file leaves none open" \
+  "$tenon" bench step "$cases/gemm_all_attributes/model.onnx" --dim q=3 --device cpu
 expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
 finish

@@ -102,6 +102,28 @@ TEST(OnnxModel, FrozenVariablesStay) {
   EXPECT_TRUE(model.variables()[3].trainable);
 }
 
+TEST(OnnxModel, OptionsThatChangeNothingAreErrors) {
+  const TemporaryDirectory directory;
+  const std::string path = classifier().write(directory.path()), where = "ONNX file '" + path + "': ";
+  EXPECT_EQ(import_onnx(path, {.freeze = "hiden.bias"}).status().message(),
+            where +
+                "freeze: 'hiden.bias' is found in no variable's name; variables are 'hidden.weight', "
+                "'hidden.bias', 'head.weight', 'head.bias'; did you mean 'hidden.bias'?");
+  EXPECT_EQ(import_onnx(path, {.freeze = "("}).status().message().find(where + "freeze: "), 0u);
+  EXPECT_EQ(import_onnx(path, {.dims = {{"batches", 3}}}).status().message(),
+            where + "no input has an open dimension 'batches'; open are 'batch'; did you mean 'batch'?");
+  EXPECT_TRUE(import_onnx(path, {.dims = {{"batch", 3}}}).ok());
+  MadeFile fixed;
+  fixed.input("x", {4, 2});
+  fixed.node("Relu", {"x"}, {"y"});
+  fixed.output("y", {4, 2});
+  const std::string other = fixed.write(directory.path(), "fixed.onnx");
+  EXPECT_EQ(import_onnx(other, {.dims = {{"q", 3}}}).status().message(),
+            "ONNX file '" + other + "': no input has an open dimension 'q'; the file leaves none open by a name");
+  EXPECT_EQ(import_onnx(other, {.freeze = "x"}).status().message(),
+            "ONNX file '" + other + "': freeze: 'x' is found in no variable's name; there is no variable");
+}
+
 TEST(OnnxModel, TheHeadIsReplaced) {
   const OnnxModel model = opened(classifier(), {.replace_head = 5});
   Strategy strategy("cpu");
