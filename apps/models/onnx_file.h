@@ -27,8 +27,9 @@ Status no_data_for(const OnnxModel& model, const std::string& found);
 struct TokenInput {
   enum class Task : uint8_t { kClasses, kSpan, kNextToken };
   std::string ids, mask, segments, places;  // names of inputs; "": there is none
-  int64_t length = 0;                       // of the ids; where the file leaves it open, what is usual
-  int64_t vocabulary = 0;                   // rows of the table of ids; 0: not known
+  int64_t length = 0;      // of the ids; where the file leaves it open, what is usual and it has places for
+  std::string open;        // the dimension of that length, where the file leaves it open by a name
+  int64_t vocabulary = 0;  // rows of the table of ids; 0: not known
   Task task = Task::kClasses;
 };
 // Whether its inputs are whole numbers, so that it is a model of tokens.

@@ -113,20 +113,26 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model, const Imag
   return out;
 }
 
+// Random numbers of an input: whole ones below this, 0: between -1 and 1.
+int64_t numbers_below(const OnnxValue& input) {
+  if (is_float(input.dtype) || input.dtype == DType::kNone) return 0;
+  if (input.below > 0) return input.below;
+  return input.dtype == DType::kBool ? 2 : input.dtype == DType::kU8 ? 256 : kUsualClasses;
+}
+
 // The step of training that `tenon train` does, or the file's outputs, for inputs as the file has them.
 BenchCase case_of(const std::string& path, const OnnxModel& model) {
   BenchCase out = onnx_bench_case(path);
   const std::vector<FeatureSpec> inputs = model.features();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const OnnxValue& input = model.inputs()[i];
-    const int64_t below = !is_integer(input.dtype) ? 0 : input.below > 0 ? input.below : kUsualClasses;
-    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(below)});
+    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(numbers_below(input))});
   }
   const int64_t classes = onnx_classes(model);
   out.features.push_back({"label", {}, static_cast<int32_t>(classes > 0 ? classes : kUsualClasses)});
   out.model = [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     if (mode != Mode::kPredict) {
-      const Tensor logits = model.logits(features);
+      const Tensor logits = cast(model.logits(features), DType::kF32);
       return classify(logits.rank() == 2 ? logits : flatten(logits), labels, mode, make_optimizer(params));
     }
     EstimatorSpec spec;

@@ -48,6 +48,12 @@ class Wanted {
   std::string& to_;
 };
 
+// How an open dimension is sized.
+std::string sized_by(const std::string& name) {
+  if (name.empty()) return " and has no name that a size could be given to";
+  return cat(", called '", name, "'; OnnxOptions.dims gives it, --dim ", name, "=SIZE of the runner");
+}
+
 Tensor given_as(const onnx::Value& value) {
   if (value.is_empty()) fail("an output is empty, ", value.shape().str(), ", and nothing that a device has is");
   return value.element() == onnx::Element::kU8 ? cast(value.file(), DType::kU8) : value.file();
@@ -99,8 +105,7 @@ std::vector<FeatureSpec> OnnxModel::features() const {
       fail("input '", input.name, "' has no rows in axis 0: the file says ", input.has_shape ? "a scalar" : "no shape");
     for (size_t a = 1; a < input.dims.size(); ++a)
       if (input.dims[a] < 0)
-        fail("axis ", a, " of input '", input.name, "' is of any size", input.dim_names[a].empty() ? "" : ", called '",
-             input.dim_names[a], input.dim_names[a].empty() ? "" : "'", "; expected its size");
+        fail("axis ", a, " of input '", input.name, "' is of any size", sized_by(input.dim_names[a]));
     FeatureSpec spec;
     spec.name = input.name;
     spec.type = {input.dtype, Shape(std::vector<int64_t>(input.dims.begin() + 1, input.dims.end()))};
