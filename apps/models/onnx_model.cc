@@ -5,6 +5,7 @@
 
 #include "models/onnx_file.h"
 #include "tenon/applications.h"
+#include "tenon/text.h"
 
 namespace tenon::models {
 namespace {
@@ -201,7 +202,7 @@ int64_t onnx_classes(const OnnxModel& model) {
 Status no_data_for(const OnnxModel& model, const std::string& found) {
   return Status(
       Code::kUnsupported,
-      "ONNX file '" + model.path() + "': " + found +
+      terminal_text("ONNX file '" + model.path() + "': " + found) +
           "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
           "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
           "classes, of the next token, or of an answer's start and end");

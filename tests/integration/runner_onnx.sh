@@ -115,6 +115,19 @@ expect 1 "the file leaves 'sequence' open, which is 128 here: --dim sequence=SIZ
 expect 0 '' "$tenon" bench step "$work/odd.onnx" --dim sequence=3 --mode predict --device cpu --rounds 1 --steps 1
 
 echo '# mistakes'
+make_onnx >"$work/lines.onnx" <<'FILE'
+input x 1 2
+node Frob%0anicate one%0atwo x y
+output y 1 2
+FILE
+expect 1 "of ops that Tenon does not know: Frob\nnicate (opset 18) 'one\ntwo'" "$tenon" run "$work/lines.onnx"
+make_onnx >"$work/words.onnx" <<'FILE'
+input x 8 batch,2
+node Identity same x y
+output y 8 batch,2
+FILE
+expect 1 "ONNX file '$work/words.onnx': input 'x' is of string, which Tenon has not" \
+  "$tenon" import "$work/words.onnx" --output "$work/versions" --device cpu
 head -c 60 "$cases/lrn/model.onnx" >"$work/cut.onnx"
 expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" run "$work/cut.onnx"
 : >"$work/empty.onnx"

@@ -216,9 +216,9 @@ TEST(OnnxModel, NumbersThatShapesNeedAreAskedFor) {
     (void)strategy.function(model)({{"x", x}, {"target", target}});
     ADD_FAILURE() << "a shape that is not known was taken";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "ONNX node Reshape 'turn': needs numbers of the input 'target' before the step runs; "
-                 "OnnxOptions.values gives them");
+    EXPECT_EQ(e.what(), "ONNX file '" + model.path() +
+                            "': ONNX node Reshape 'turn': needs numbers of the input 'target' before the step runs; "
+                            "OnnxOptions.values gives them");
   }
   EXPECT_EQ(model.wanted(), "target");
   const OnnxModel fixed = model.with({.values = {{"target", target}}}).take();
@@ -241,6 +241,17 @@ TEST(OnnxModel, AllNodesWithoutARuleAreListedAtOnce) {
                                                       "18) 'one', 'two'; com.example.Gadget (opset 1) 'three'");
 }
 
+TEST(OnnxModel, LineBreaksOfNamesAreEscapedInMessages) {
+  MadeFile made;
+  made.input("x", {2});
+  made.node("Frob\nnicate", {"x"}, {"y"}, "one\ntwo");
+  made.output("y", {2});
+  const TemporaryDirectory directory;
+  const std::string path = made.write(directory.path());
+  EXPECT_EQ(import_onnx(path).status().message(),
+            "ONNX file '" + path + "': 1 node of ops that Tenon does not know: Frob\\nnicate (opset 18) 'one\\ntwo'");
+}
+
 TEST(OnnxModel, WhatANodeRefusesNamesIt) {
   MadeFile made;
   made.input("x", {-1, 2});
@@ -253,11 +264,12 @@ TEST(OnnxModel, WhatANodeRefusesNamesIt) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("ONNX node MatMul 'product': "), std::string::npos) << e.what();
   }
+  const OnnxModel model = opened(made);
   try {
-    (void)run(opened(made), {{"x", Array({DType::kF32, {1, 5}})}});
+    (void)run(model, {{"x", Array({DType::kF32, {1, 5}})}});
     ADD_FAILURE() << "an input of another shape was taken";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "input 'x' is f32[1,5], expected f32[batch,2]");
+    EXPECT_EQ(e.what(), "ONNX file '" + model.path() + "': input 'x' is f32[1,5], expected f32[batch,2]");
   }
 }
 
