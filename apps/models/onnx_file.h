@@ -11,6 +11,8 @@ namespace tenon::models {
 
 // Reads the parameters freeze and replace_head.
 OnnxOptions onnx_options(const Params& params);
+// Throws where freeze finds nothing, before anything is written.
+void expect_useful(const OnnxModel& model, const Params& params);
 std::vector<ModelFlag> onnx_flags();
 // What every such model is trained with, unless flags say otherwise. The model, its examples and further flags are the caller's.
 ModelInfo onnx_info(const std::string& path);
@@ -25,8 +27,9 @@ Status no_data_for(const OnnxModel& model, const std::string& found);
 struct TokenInput {
   enum class Task : uint8_t { kClasses, kSpan, kNextToken };
   std::string ids, mask, segments, places;  // names of inputs; "": there is none
-  int64_t length = 0;                       // of the ids; where the file leaves it open, what is usual
-  int64_t vocabulary = 0;                   // rows of the table of ids; 0: not known
+  int64_t length = 0;      // of the ids; where the file leaves it open, what is usual and it has places for
+  std::string open;        // the dimension of that length, where the file leaves it open by a name
+  int64_t vocabulary = 0;  // rows of the table of ids; 0: not known
   Task task = Task::kClasses;
 };
 // Whether its inputs are whole numbers, so that it is a model of tokens.

@@ -5,6 +5,7 @@
 
 #include "models/onnx_file.h"
 #include "tenon/applications.h"
+#include "tenon/text.h"
 
 namespace tenon::models {
 namespace {
@@ -91,7 +92,8 @@ ModelFn model_fn(const OnnxModel& model, const ImageInput& input) {
 ModelInfo image_info(const std::string& path, const OnnxModel& model, const ImageInput& input) {
   ModelInfo out = onnx_info(path);
   out.model = model_fn(model, input);
-  out.example = [input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    expect_useful(model, params);
     const int64_t head = params.get<int64_t>("replace_head", 0);
     return {"images",
             {{"height", input.height},
@@ -112,20 +114,26 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model, const Imag
   return out;
 }
 
+// Random numbers of an input: whole ones below this, 0: between -1 and 1.
+int64_t numbers_below(const OnnxValue& input) {
+  if (is_float(input.dtype) || input.dtype == DType::kNone) return 0;
+  if (input.below > 0) return input.below;
+  return input.dtype == DType::kBool ? 2 : input.dtype == DType::kU8 ? 256 : kUsualClasses;
+}
+
 // The step of training that `tenon train` does, or the file's outputs, for inputs as the file has them.
 BenchCase case_of(const std::string& path, const OnnxModel& model) {
   BenchCase out = onnx_bench_case(path);
   const std::vector<FeatureSpec> inputs = model.features();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const OnnxValue& input = model.inputs()[i];
-    const int64_t below = !is_integer(input.dtype) ? 0 : input.below > 0 ? input.below : kUsualClasses;
-    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(below)});
+    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(numbers_below(input))});
   }
   const int64_t classes = onnx_classes(model);
   out.features.push_back({"label", {}, static_cast<int32_t>(classes > 0 ? classes : kUsualClasses)});
   out.model = [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     if (mode != Mode::kPredict) {
-      const Tensor logits = model.logits(features);
+      const Tensor logits = cast(model.logits(features), DType::kF32);
       return classify(logits.rank() == 2 ? logits : flatten(logits), labels, mode, make_optimizer(params));
     }
     EstimatorSpec spec;
@@ -147,6 +155,10 @@ Opened& opened(std::string_view path) {
 }  // namespace
 
 bool is_onnx_file(std::string_view name) { return name.ends_with(".onnx"); }
+
+void expect_useful(const OnnxModel& model, const Params& params) {
+  if (!params.get<std::string>("freeze", "").empty()) (void)model.with(onnx_options(params)).take();
+}
 
 OnnxOptions onnx_options(const Params& params) {
   return {.freeze = params.get<std::string>("freeze", ""), .replace_head = params.get<int64_t>("replace_head", 0)};
@@ -190,7 +202,7 @@ int64_t onnx_classes(const OnnxModel& model) {
 Status no_data_for(const OnnxModel& model, const std::string& found) {
   return Status(
       Code::kUnsupported,
-      "ONNX file '" + model.path() + "': " + found +
+      terminal_text("ONNX file '" + model.path() + "': " + found) +
           "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
           "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
           "classes, of the next token, or of an answer's start and end");

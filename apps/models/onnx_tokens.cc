@@ -26,6 +26,31 @@ const OnnxValue& value_of(const OnnxModel& model, const std::string& name) {
                        [&](const OnnxValue& v) { return v.name == name; });
 }
 
+// Rows of the table of places, as exporters write it: [1,places,width], or [places,width] and a name that says so; 0: none is found.
+int64_t places_in(const OnnxModel& model, int64_t vocabulary) {
+  int64_t width = 0;
+  for (const OnnxVariable& v : model.variables())
+    if (v.type.shape.rank() == 2 && vocabulary > 0 && v.type.shape[0] == vocabulary) width = v.type.shape[1];
+  for (const OnnxVariable& v : model.variables()) {
+    const Shape& shape = v.type.shape;
+    if (width == 0 || shape.rank() < 2 || shape[-1] != width) continue;
+    if (shape.rank() == 3 && shape[0] == 1 && shape[1] > 1) return shape[1];
+    for (const char* name : {"position", "pos_emb", "wpe", "places"})
+      if (shape.rank() == 2 && has(v.name, name)) return shape[0];
+  }
+  return 0;
+}
+
+// Of ids, where the file says so of them or of another input, or what is usual and there are places for.
+int64_t length_of(const OnnxModel& model, const TokenInput& input) {
+  if (const int64_t length = value_of(model, input.ids).dims[1]; length > 0) return length;
+  for (const OnnxValue& other : model.inputs())
+    if (other.dims[1] > 0) return other.dims[1];
+  const int64_t given = input.places.empty() ? 0 : value_of(model, input.places).below;
+  const int64_t places = given > 0 ? given : places_in(model, input.vocabulary);
+  return places > 0 ? std::min(places, kUsualLength) : kUsualLength;
+}
+
 Result<Task> task_of(const OnnxModel& model, const TokenInput& input) {
   const std::vector<OnnxValue>& outputs = model.outputs();
   const OnnxValue& first = outputs.at(0);
@@ -108,6 +133,24 @@ EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Fe
   return span(outputs.all()[0].second.tensor, outputs.all()[1].second.tensor, labels, mode, params);
 }
 
+// A step on inputs as the file has them.
+EstimatorSpec timed(const OnnxModel& model, const TokenInput& input, const Features& features, const Tensor& labels,
+                    Mode mode, const Params& params) {
+  if (mode != Mode::kPredict) return answered(model, input, features, labels, mode, params);
+  EstimatorSpec spec;
+  const Outputs outputs = model(features);
+  for (const auto& [name, output] : outputs.all()) spec.predictions.emplace_back(name, output.tensor);
+  return spec;
+}
+
+// What fails may do so for a length that nobody asked for.
+Error with_length(const Error& e, const TokenInput& input) {
+  if (input.open.empty()) return e;
+  return Error(Status(e.status().code(), e.status().message() + "; the file leaves '" + input.open +
+                                             "' open, which is " + std::to_string(input.length) + " here: --dim " +
+                                             input.open + "=SIZE sets it"));
+}
+
 void expect_known(const TokenInput& input, const OnnxModel& model, const Params& params) {
   const int64_t vocabulary = params.get<int64_t>("vocab_size", 0);
   if (input.vocabulary > 0 && vocabulary > input.vocabulary)
@@ -134,14 +177,17 @@ Result<TokenInput> token_input(const OnnxModel& model) {
     if (!input.has_shape || input.dims.size() != 2)
       return no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) + " of rank " +
                                     std::to_string(input.dims.size()));
+    if (is_float(input.dtype))
+      return no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)));
     std::string* const place = place_of(out, input.name);
     if (!place->empty()) return no_data_for(model, "'" + *place + "' and '" + input.name + "' are both inputs of ids");
     *place = input.name;
   }
   if (out.ids.empty()) return no_data_for(model, "no input is of ids");
   const OnnxValue& ids = value_of(model, out.ids);
-  out.length = ids.dims[1] > 0 ? ids.dims[1] : kUsualLength;
+  if (ids.dims[1] < 0) out.open = ids.dim_names[1];
   out.vocabulary = ids.below;
+  out.length = length_of(model, out);
   TENON_ASSIGN(out.task, task_of(model, out));
   return out;
 }
@@ -152,7 +198,8 @@ ModelInfo token_info(const std::string& path, const OnnxModel& model, const Toke
     expect_known(input, model, params);
     return answered(model.with(onnx_options(params)).take(), input, asked(input, features), labels, mode, params);
   };
-  out.example = [input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    expect_useful(model, params);
     std::map<std::string, int64_t> numbers{{"max_length", input.length},
                                            {"vocab_size", input.vocabulary > 0 ? input.vocabulary : kUsualVocabulary}};
     if (input.task == Task::kNextToken) return {"text", numbers};
@@ -180,11 +227,11 @@ BenchCase token_case(const std::string& path, const OnnxModel& model, const Toke
   if (input.task == Task::kSpan) out.features.push_back({"label", {2}, static_cast<int32_t>(input.length)});
   if (input.task == Task::kNextToken) out.features.push_back({"label", {}, 1});  // which nobody asks for
   out.model = [model, input](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-    if (mode != Mode::kPredict) return answered(model, input, features, labels, mode, params);
-    EstimatorSpec spec;
-    const Outputs outputs = model(features);
-    for (const auto& [name, output] : outputs.all()) spec.predictions.emplace_back(name, output.tensor);
-    return spec;
+    try {
+      return timed(model, input, features, labels, mode, params);
+    } catch (const Error& e) {
+      throw with_length(e, input);
+    }
   };
   return out;
 }

@@ -5,6 +5,37 @@
 cases=$(cd "$(dirname "$0")/../fixtures/onnx" && pwd)
 count=$(find "$cases" -name model.onnx | wc -l)
 
+# An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | node OP NAME INPUTS OUTPUTS
+# [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end.
+make_onnx() {
+  perl -e '
+    sub varint { my ($n, $out) = ($_[0], ""); while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7 } $out . chr($n) }
+    sub field { my $text = $_[1]; $text =~ s/%0a/\n/g; varint($_[0] << 3 | 2) . varint(length $text) . $text }
+    sub number { varint($_[0] << 3) . varint($_[1]) }
+    sub list { split /,/, $_[0] // "" }
+    sub value {
+      my ($name, $type, $dims) = @_;
+      my $shape = join "", map { field(1, /^\d+$/ ? number(1, $_) : field(2, $_)) } list($dims);
+      field(1, $name) . field(2, field(1, number(1, $type) . field(2, $shape)));
+    }
+    my %pack = (1 => "f<", 7 => "q<", 11 => "d<");
+    my ($opset, $graph) = (18, "");
+    binmode STDOUT;
+    while (my $line = <STDIN>) {
+      chomp $line;
+      my ($what, @w) = split / /, $line;
+      $opset = $w[0] if $what eq "opset";
+      $graph .= field($what eq "input" ? 11 : 12, value(@w)) if $what eq "input" || $what eq "output";
+      $graph .= field(5, join("", map { number(1, $_) } list($w[2])) . number(2, $w[1]) . field(8, $w[0]) .
+                         field(9, join "", map { pack($pack{$w[1]}, $_) } list($w[3]))) if $what eq "tensor";
+      $graph .= field(1, join("", map { field(1, $_) } list($w[2])) . join("", map { field(2, $_) } list($w[3])) .
+                         field(3, $w[1]) . field(4, $w[0]) .
+                         join "", map { my ($a, $n) = split /=/; field(5, field(1, $a) . number(3, $n) . number(20, 2)) } @w[4 .. $#w])
+        if $what eq "node";
+    }
+    print number(1, 8) . field(7, $graph) . field(8, number(2, $opset))'
+}
+
 echo '# test cases'
 expect 0 '' "$tenon" run --tests "$cases" --device cpu
 [ "$(tail -n 1 "$work/out")" = "$count tests: $count passed, 0 failed, 0 unsupported" ] || complain "on cpu: $(cat "$work/out")"
@@ -41,7 +72,62 @@ expect 0 '' "$tenon" import "$cases/softmax_axis_1/model.onnx" --output "$work/v
 expect 0 '' "$tenon" import "$cases/softmax_axis_1/model.onnx" --output "$work/versions" --version 8 --device cpu --format tenon
 [ ! -e "$work/versions/8/saved_model.pb" ] || complain 'a graph of TensorFlow that was not asked for'
 
+echo '# vectors, timed'
+for type in 1 11; do
+  make_onnx >"$work/vectors.onnx" <<FILE
+input x $type batch,2
+tensor w $type 2,3 1,2,3,4,5,6
+tensor b $type 3 0,1,0
+node Gemm dense x,w,b y
+output y $type batch,3
+FILE
+  expect 0 '' "$tenon" bench step "$work/vectors.onnx" --mode predict --device cpu --rounds 1 --steps 1 --batch_size 4 --json
+  [ "$(result batch_size)" = 4 ] || complain "vectors of type $type: $(cat "$work/out")"
+done
+make_onnx >"$work/vectors.onnx" <<'FILE'
+input x 1 batch,2
+tensor w 1 2,3 1,2,3,4,5,6
+tensor b 1 3 0,1,0
+node Gemm dense x,w,b y
+output y 1 batch,3
+FILE
+expect 0 '' "$tenon" bench step "$work/vectors.onnx" --device cpu --rounds 1 --steps 1 --batch_size 4 --json
+make_onnx >"$work/wide.onnx" <<'FILE'
+input x 1 batch,width
+node Relu act x y
+output y 1 batch,width
+FILE
+expect 1 "axis 1 of input 'x' is of any size, called 'width'; OnnxOptions.dims gives it, --dim width=SIZE" \
+  "$tenon" bench step "$work/wide.onnx" --mode predict --device cpu
+expect 0 '' "$tenon" bench step "$work/wide.onnx" --dim width=3 --mode predict --device cpu --rounds 1 --steps 1
+
+echo '# tokens of a length that nothing says'
+make_onnx >"$work/odd.onnx" <<'FILE'
+input ids 7 batch,sequence
+tensor table 1 3,2 1,2,3,4,5,6
+tensor other 1 3,2 6,5,4,3,2,1
+node Gather look table,ids e
+node Add sum e,other y
+output y 1 batch,sequence,scores
+FILE
+expect 1 "the file leaves 'sequence' open, which is 128 here: --dim sequence=SIZE sets it" \
+  "$tenon" bench step "$work/odd.onnx" --mode predict --device cpu
+expect 0 '' "$tenon" bench step "$work/odd.onnx" --dim sequence=3 --mode predict --device cpu --rounds 1 --steps 1
+
 echo '# mistakes'
+make_onnx >"$work/lines.onnx" <<'FILE'
+input x 1 2
+node Frob%0anicate one%0atwo x y
+output y 1 2
+FILE
+expect 1 "of ops that Tenon does not know: Frob\nnicate (opset 18) 'one\ntwo'" "$tenon" run "$work/lines.onnx"
+make_onnx >"$work/words.onnx" <<'FILE'
+input x 8 batch,2
+node Identity same x y
+output y 8 batch,2
+FILE
+expect 1 "ONNX file '$work/words.onnx': input 'x' is of string, which Tenon has not" \
+  "$tenon" import "$work/words.onnx" --output "$work/versions" --device cpu
 head -c 60 "$cases/lrn/model.onnx" >"$work/cut.onnx"
 expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" run "$work/cut.onnx"
 : >"$work/empty.onnx"
@@ -52,5 +138,9 @@ expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.p
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
+expect 1 "no input has an open dimension 'sequenc'; open are 'batch', 'sequence'; did you mean 'sequence'?" \
+  "$tenon" import "$cases/tokens_next/model.onnx" --output "$work/versions" --dim sequenc=16
+expect 1 "no input has an open dimension 'q'; the file leaves none open" \
+  "$tenon" bench step "$cases/gemm_all_attributes/model.onnx" --dim q=3 --device cpu
 expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
 finish

@@ -55,6 +55,7 @@ expect 1 'nothing: has no checkpoint' "$tenon" evaluate other.onnx --model_dir n
 expect 1 "none.onnx" "$tenon" train none.onnx --data_dir data
 expect 1 'expected one input of images' "$tenon" train "$cases/gemm_all_attributes/model.onnx" --data_dir data
 expect 2 '--replace_head' "$tenon" train other.onnx --data_dir data --replace_head -1
+expect 1 "freeze: 'nothing' is found in no variable's name; variables are " "$tenon" train other.onnx --data_dir data --freeze nothing
 head -c 3000 other.onnx >cut.onnx
 expect 1 'cut.onnx' "$tenon" evaluate cut.onnx --data_dir data
 finish

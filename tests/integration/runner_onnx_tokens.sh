@@ -93,6 +93,10 @@ for mode in train predict; do
   done
 done
 
+for name in classes span next; do  # the 16 places of the file's table
+  expect 0 '' "$tenon" bench step $name.onnx --device cpu --rounds 1 --steps 1 --batch_size 4 --json
+done
+
 echo '# mistakes'
 expect 1 'shapes [32,128,8] and [1,16,8] do not broadcast' "$tenon" train classes.onnx --synthetic --max_length 128 --device cpu --train_steps 1
 expect 1 'it knows 160 tokens, and the data have 200' "$tenon" train next.onnx --synthetic --max_length 16 --vocab_size 200 --device cpu --train_steps 1

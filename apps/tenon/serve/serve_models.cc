@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <optional>
 
 #include "output.h"
@@ -56,7 +57,19 @@ ModelConfig& model_named(std::vector<ModelConfig>* models, const char* flag, con
   throw UsageError{format("--%s: there is no model '%s'; expected %s", flag, name.c_str(), listed(names).c_str())};
 }
 
+// A file of ONNX becomes versions first.
+void refuse_onnx(const std::string& text) {
+  const std::string path = text.substr(text.find('=') + 1);  // all of it where there is no =
+  std::error_code error;
+  if (!path.ends_with(".onnx") || std::filesystem::is_directory(path, error)) return;
+  throw UsageError{
+      format("--model: '%s' is an ONNX file, expected a directory of versions: `tenon import %s --output "
+             "DIR` writes one, then --model %s=DIR",
+             path.c_str(), path.c_str(), path.size() < text.size() ? text.substr(0, text.find('=')).c_str() : "NAME")};
+}
+
 void add_model(std::vector<ModelConfig>* models, const std::string& text) {
+  refuse_onnx(text);
   const auto [name, directory] = named_directory("model", text);
   for (const ModelConfig& model : *models)
     if (model.name == name) throw UsageError{format("--model: two models are called '%s'", name.c_str())};

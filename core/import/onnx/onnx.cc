@@ -5,6 +5,7 @@
 #include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/lookups.h"
 #include "import/onnx/plan.h"
+#include "tenon/text.h"
 
 namespace tenon {
 
@@ -48,13 +49,56 @@ class Wanted {
   std::string& to_;
 };
 
+// Names of a file may have line breaks; the message is a line, and says which file.
+Status told(const std::string& path, const Status& status) {
+  const std::string where = terminal_text(cat("ONNX file '", path, "': ")), line = terminal_text(status.message());
+  return Status(status.code(), line.starts_with(where) ? line : where + line);
+}
+
+template <class F>
+auto of_file(const std::string& path, F f) {
+  try {
+    return f();
+  } catch (const Error& e) {
+    throw Error(told(path, e.status()));
+  }
+}
+
+// How an open dimension is sized.
+std::string sized_by(const std::string& name) {
+  if (name.empty()) return " and has no name that a size could be given to";
+  return cat(", called '", name, "'; OnnxOptions.dims gives it, --dim ", name, "=SIZE of the runner");
+}
+
+FeatureSpec feature_of(const OnnxValue& input, const onnx::OnnxFile& file) {
+  if (input.dtype == DType::kNone)
+    for (const onnx::ValueData& value : file.graph.inputs)
+      if (value.name == input.name)
+        fail("input '", input.name, "' is ",
+             value.element == onnx::Element::kNone
+                 ? "of no type that the file says"
+                 : cat("of ", onnx::element_name(value.element), ", which Tenon has not"));
+  if (!input.has_shape || input.dims.empty())
+    fail("input '", input.name, "' has no rows in axis 0: the file says ", input.has_shape ? "a scalar" : "no shape");
+  for (size_t a = 1; a < input.dims.size(); ++a)
+    if (input.dims[a] < 0)
+      fail("axis ", a, " of input '", input.name, "' is of any size", sized_by(input.dim_names[a]));
+  FeatureSpec spec;
+  spec.name = input.name;
+  spec.type = {input.dtype, Shape(std::vector<int64_t>(input.dims.begin() + 1, input.dims.end()))};
+  return spec;
+}
+
 Tensor given_as(const onnx::Value& value) {
   if (value.is_empty()) fail("an output is empty, ", value.shape().str(), ", and nothing that a device has is");
   return value.element() == onnx::Element::kU8 ? cast(value.file(), DType::kU8) : value.file();
 }
 
 Result<OnnxModel> model_of(onnx::OnnxFile file, OnnxOptions options) {
-  TENON_ASSIGN(const std::shared_ptr<onnx::Plan> plan, onnx::make_plan(std::move(file), std::move(options)));
+  const std::string path = file.path;
+  Result<std::shared_ptr<onnx::Plan>> made = onnx::make_plan(std::move(file), std::move(options));
+  if (!made.ok()) return told(path, made.status());
+  const std::shared_ptr<onnx::Plan> plan = made.take();
   auto impl = std::make_shared<OnnxModel::Impl>();
   const std::unordered_map<std::string, int64_t> rows = onnx::rows_looked_up(plan->file.graph);
   for (const onnx::ValueData& input : plan->file.graph.inputs) {
@@ -93,38 +137,33 @@ std::vector<std::pair<std::string, int64_t>> OnnxModel::ops() const {
 }
 
 std::vector<FeatureSpec> OnnxModel::features() const {
-  std::vector<FeatureSpec> out;
-  for (const OnnxValue& input : impl_->inputs) {
-    if (!input.has_shape || input.dims.empty())
-      fail("input '", input.name, "' has no rows in axis 0: the file says ", input.has_shape ? "a scalar" : "no shape");
-    for (size_t a = 1; a < input.dims.size(); ++a)
-      if (input.dims[a] < 0)
-        fail("axis ", a, " of input '", input.name, "' is of any size", input.dim_names[a].empty() ? "" : ", called '",
-             input.dim_names[a], input.dim_names[a].empty() ? "" : "'", "; expected its size");
-    FeatureSpec spec;
-    spec.name = input.name;
-    spec.type = {input.dtype, Shape(std::vector<int64_t>(input.dims.begin() + 1, input.dims.end()))};
-    out.push_back(spec);
-  }
-  return out;
+  return of_file(path(), [&] {
+    std::vector<FeatureSpec> out;
+    for (const OnnxValue& input : impl_->inputs) out.push_back(feature_of(input, impl_->plan->file));
+    return out;
+  });
 }
 
 Outputs OnnxModel::operator()(const Features& features) const {
-  onnx::Walk walk(*impl_->plan, graph_of(features), features);
-  const Wanted wanted(walk, impl_->wanted);
-  walk.run();
-  Outputs out;
-  for (const OnnxValue& output : impl_->outputs) out.add(output.name, given_as(walk.find(output.name)));
-  return out;
+  return of_file(path(), [&] {
+    onnx::Walk walk(*impl_->plan, graph_of(features), features);
+    const Wanted wanted(walk, impl_->wanted);
+    walk.run();
+    Outputs out;
+    for (const OnnxValue& output : impl_->outputs) out.add(output.name, given_as(walk.find(output.name)));
+    return out;
+  });
 }
 
 Tensor OnnxModel::logits(const Features& features) const {
-  const std::optional<onnx::Head>& head = impl_->plan->head;
-  if (!head) fail("ONNX file '", path(), "': no dense layer stands before the first output");
-  onnx::Walk walk(*impl_->plan, graph_of(features), features);
-  const Wanted wanted(walk, impl_->wanted);
-  walk.run(&head->output);
-  return given_as(walk.find(head->output));
+  return of_file(path(), [&] {
+    const std::optional<onnx::Head>& head = impl_->plan->head;
+    if (!head) fail("no dense layer stands before the first output");
+    onnx::Walk walk(*impl_->plan, graph_of(features), features);
+    const Wanted wanted(walk, impl_->wanted);
+    walk.run(&head->output);
+    return given_as(walk.find(head->output));
+  });
 }
 
 Result<OnnxModel> OnnxModel::with(OnnxOptions options) const { return model_of(impl_->plan->file, std::move(options)); }

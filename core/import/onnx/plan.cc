@@ -131,11 +131,54 @@ Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression*
   return out;
 }
 
-Status plan_weights(Plan& plan) {
+// "; did you mean 'batch'?"
+std::string meant(const std::string& name, const std::vector<std::string>& names) {
+  const std::string_view near = nearest(name, names);
+  return near.empty() ? "" : cat("; did you mean '", abbreviated(near), "'?");
+}
+
+// "'a', 'b' and 5 more"
+std::string quoted_first(const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  for (const std::string& name : names) out.push_back(cat("'", abbreviated(name), "'"));
+  return join_first(out, 5);
+}
+
+// A size of nothing would pass unnoticed.
+Status expect_open(const Plan& plan, const std::string& where) {
+  std::vector<std::string> open;
+  for (const ValueData& input : plan.file.graph.inputs)
+    for (const DimData& dim : input.dims)
+      if (dim.size < 0 && !dim.name.empty() && std::find(open.begin(), open.end(), dim.name) == open.end())
+        open.push_back(dim.name);
+  for (const auto& [name, _] : plan.options.dims) {
+    if (std::find(open.begin(), open.end(), name) != open.end()) continue;
+    return invalid(where, "no input has an open dimension '", abbreviated(name), "'; ",
+                   open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open),
+                   meant(name, open));
+  }
+  return {};
+}
+
+// So would an expression that freezes nothing.
+Status expect_found(const Plan& plan, const NameExpression& freeze, const std::string& where) {
+  std::vector<std::string> names;
+  for (const TensorData& data : plan.file.graph.initializers) {
+    const auto weight = plan.weights.find(data.name);
+    if (weight == plan.weights.end() || !weight->second.variable) continue;
+    if (freeze.is_in(data.name)) return {};
+    names.push_back(data.name);
+  }
+  return invalid(where, "freeze: '", abbreviated(freeze.text()), "' is found in no variable's name; ",
+                 names.empty() ? "there is no variable" : "variables are " + quoted_first(names),
+                 meant(freeze.text(), names));
+}
+
+Status plan_weights(Plan& plan, const std::string& where) {
   std::optional<NameExpression> freeze;
   if (!plan.options.freeze.empty()) {
     Result<NameExpression> made = NameExpression::make(plan.options.freeze);
-    if (!made.ok()) return invalid("freeze: ", made.status().message());
+    if (!made.ok()) return invalid(where, "freeze: ", made.status().message());
     freeze = made.take();
   }
   std::unordered_map<std::string, Uses> uses;
@@ -151,7 +194,7 @@ Status plan_weights(Plan& plan) {
     if (use.weight || use.number || use.other)
       plan.weights[data.name] = weight_of(data, use, freeze ? &*freeze : nullptr);
   }
-  return {};
+  return freeze ? expect_found(plan, *freeze, where) : Status();
 }
 
 // Ops behind a last dense layer that turn its result into an answer.
@@ -217,7 +260,8 @@ Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   Unknown unknown(plan->file);
   unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
   TENON_TRY(unknown.status());
-  TENON_TRY(plan_weights(*plan));
+  TENON_TRY(plan_weights(*plan, where));
+  TENON_TRY(expect_open(*plan, where));
   for (const auto& [name, value] : plan->options.values) {
     const auto& inputs = plan->file.graph.inputs;
     if (std::none_of(inputs.begin(), inputs.end(), [&name = name](const ValueData& v) { return v.name == name; }))

@@ -21,6 +21,8 @@ serve=("$tenon" serve --port 0 --device cpu)
 one="mlp=$work/exported/of_first"
 expect 2 'expected --model NAME=DIR' "${serve[@]}"
 expect 2 "--model: expected NAME=DIR, found 'mlp'" "${serve[@]}" --model mlp
+expect 2 'tenon import net.onnx --output DIR' "${serve[@]}" --model m=net.onnx
+expect 2 'tenon import net.onnx --output DIR' "${serve[@]}" net.onnx
 expect 2 "--model: 'a/b' is no name of a model" "${serve[@]}" --model a/b=x
 expect 2 "--model: two models are called 'mlp'" "${serve[@]}" --model "$one" --model "$one"
 expect 1 "nowhere' of the model mlp is no directory" "${serve[@]}" --model "mlp=$work/nowhere"

@@ -9,6 +9,7 @@
 #include "import/onnx/file/scan.h"
 #include "import/onnx/file/tensor_data.h"
 #include "onnx.pb.h"
+#include "tenon/text.h"
 
 namespace tenon::onnx {
 namespace {
@@ -180,7 +181,7 @@ Result<OnnxFile> parsed(std::string bytes, const std::string& path, const std::s
 }
 
 Status named(const Status& status, const std::string& path) {
-  return Status(status.code(), cat("ONNX file '", path, "': ", status.message()));
+  return Status(status.code(), terminal_text(cat("ONNX file '", path, "': ", status.message())));
 }
 
 }  // namespace

@@ -102,6 +102,28 @@ TEST(OnnxModel, FrozenVariablesStay) {
   EXPECT_TRUE(model.variables()[3].trainable);
 }
 
+TEST(OnnxModel, OptionsThatChangeNothingAreErrors) {
+  const TemporaryDirectory directory;
+  const std::string path = classifier().write(directory.path()), where = "ONNX file '" + path + "': ";
+  EXPECT_EQ(import_onnx(path, {.freeze = "hiden.bias"}).status().message(),
+            where +
+                "freeze: 'hiden.bias' is found in no variable's name; variables are 'hidden.weight', "
+                "'hidden.bias', 'head.weight', 'head.bias'; did you mean 'hidden.bias'?");
+  EXPECT_EQ(import_onnx(path, {.freeze = "("}).status().message().find(where + "freeze: "), 0u);
+  EXPECT_EQ(import_onnx(path, {.dims = {{"batches", 3}}}).status().message(),
+            where + "no input has an open dimension 'batches'; open are 'batch'; did you mean 'batch'?");
+  EXPECT_TRUE(import_onnx(path, {.dims = {{"batch", 3}}}).ok());
+  MadeFile fixed;
+  fixed.input("x", {4, 2});
+  fixed.node("Relu", {"x"}, {"y"});
+  fixed.output("y", {4, 2});
+  const std::string other = fixed.write(directory.path(), "fixed.onnx");
+  EXPECT_EQ(import_onnx(other, {.dims = {{"q", 3}}}).status().message(),
+            "ONNX file '" + other + "': no input has an open dimension 'q'; the file leaves none open by a name");
+  EXPECT_EQ(import_onnx(other, {.freeze = "x"}).status().message(),
+            "ONNX file '" + other + "': freeze: 'x' is found in no variable's name; there is no variable");
+}
+
 TEST(OnnxModel, TheHeadIsReplaced) {
   const OnnxModel model = opened(classifier(), {.replace_head = 5});
   Strategy strategy("cpu");
@@ -215,9 +237,9 @@ TEST(OnnxModel, NumbersThatShapesNeedAreAskedFor) {
     (void)strategy.function(model)({{"x", x}, {"target", target}});
     ADD_FAILURE() << "a shape that is not known was taken";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(),
-                 "ONNX node Reshape 'turn': needs numbers of the input 'target' before the step runs; "
-                 "OnnxOptions.values gives them");
+    EXPECT_EQ(e.what(), "ONNX file '" + model.path() +
+                            "': ONNX node Reshape 'turn': needs numbers of the input 'target' before the step runs; "
+                            "OnnxOptions.values gives them");
   }
   EXPECT_EQ(model.wanted(), "target");
   const OnnxModel fixed = model.with({.values = {{"target", target}}}).take();
@@ -240,6 +262,17 @@ TEST(OnnxModel, AllNodesWithoutARuleAreListedAtOnce) {
                                                       "18) 'one', 'two'; com.example.Gadget (opset 1) 'three'");
 }
 
+TEST(OnnxModel, LineBreaksOfNamesAreEscapedInMessages) {
+  MadeFile made;
+  made.input("x", {2});
+  made.node("Frob\nnicate", {"x"}, {"y"}, "one\ntwo");
+  made.output("y", {2});
+  const TemporaryDirectory directory;
+  const std::string path = made.write(directory.path());
+  EXPECT_EQ(import_onnx(path).status().message(),
+            "ONNX file '" + path + "': 1 node of ops that Tenon does not know: Frob\\nnicate (opset 18) 'one\\ntwo'");
+}
+
 TEST(OnnxModel, WhatANodeRefusesNamesIt) {
   MadeFile made;
   made.input("x", {-1, 2});
@@ -252,11 +285,12 @@ TEST(OnnxModel, WhatANodeRefusesNamesIt) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("ONNX node MatMul 'product': "), std::string::npos) << e.what();
   }
+  const OnnxModel model = opened(made);
   try {
-    (void)run(opened(made), {{"x", Array({DType::kF32, {1, 5}})}});
+    (void)run(model, {{"x", Array({DType::kF32, {1, 5}})}});
     ADD_FAILURE() << "an input of another shape was taken";
   } catch (const Error& e) {
-    EXPECT_STREQ(e.what(), "input 'x' is f32[1,5], expected f32[batch,2]");
+    EXPECT_EQ(e.what(), "ONNX file '" + model.path() + "': input 'x' is f32[1,5], expected f32[batch,2]");
   }
 }
 
