@@ -255,8 +255,12 @@ Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   if (plan->options.replace_head > INT32_MAX || plan->options.replace_head < 0)
     return invalid(where, "replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
   plan->needed = needed_nodes(plan->file.graph, plan->options.replace_head > 0 ? &*plan->head : nullptr);
-  for (const ValueData& output : plan->file.graph.outputs)
+  std::set<std::string_view> outputs;
+  for (const ValueData& output : plan->file.graph.outputs) {
     if (output.name.empty()) return invalid(where, "an output has no name");
+    if (!outputs.insert(output.name).second)
+      return invalid(where, "output '", abbreviated(output.name), "' is listed twice");
+  }
   Unknown unknown(plan->file);
   unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
   TENON_TRY(unknown.status());

@@ -113,6 +113,7 @@ class Walk {
   Value constant_of(const TensorData& data);
   void nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const std::string* stop);
   void run_node(const NodeData& node);
+  void expect_held(const NodeData& node) const;
   void fold(const NodeData& node);
   void run_function(const NodeData& node, const FunctionData& function);
   void replace_head(Tensor x);
