@@ -3,6 +3,7 @@
 // Images are [N,C,S..] in the file and [N,S..,C] here. A value has either form, or both once both were asked for.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct Plan : std::enable_shared_from_this<Plan> {
   std::vector<bool> needed;  // nodes that outputs depend on
   std::unordered_map<std::string, Weight> weights;
   std::optional<Head> head;
+  std::map<std::string, int64_t> unknown;  // ops without a rule, and how often they are there
 };
 
 // A value of the file, in the graph. Copies are handles to the same.

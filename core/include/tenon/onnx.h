@@ -42,6 +42,8 @@ struct OnnxOptions {
   std::string freeze = {};   // a regular expression: variables in whose name it is found are not trained
   int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
   MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
+  bool take_unknown =
+      false;  // a file with ops that Tenon does not know is taken, to be looked at; a call of it is an error
 };
 
 // An input or output.
@@ -68,6 +70,9 @@ class OnnxModel {
   const std::string& producer() const;
   const std::map<std::string, int64_t>& opsets() const;      // by domain; "": ONNX's own
   std::vector<std::pair<std::string, int64_t>> ops() const;  // how often each is there, in the order of names
+
+  // Those that Tenon does not know, with OnnxOptions::take_unknown: "Frobnicate (opset 18)", and how often.
+  std::vector<std::pair<std::string, int64_t>> unknown_ops() const;
 
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
   const std::vector<OnnxValue>& outputs() const;

@@ -239,6 +239,11 @@ TEST(OnnxModel, AllNodesWithoutARuleAreListedAtOnce) {
   EXPECT_EQ(import_onnx(path).status().message(), "ONNX file '" + path +
                                                       "': 3 nodes of ops that Tenon does not know: Frobnicate (opset "
                                                       "18) 'one', 'two'; com.example.Gadget (opset 1) 'three'");
+  const OnnxModel model = import_onnx(path, {.take_unknown = true}).take();
+  EXPECT_EQ(model.unknown_ops(), (std::vector<std::pair<std::string, int64_t>>{{"Frobnicate (opset 18)", 2},
+                                                                               {"com.example.Gadget (opset 1)", 1}}));
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_THROW((void)run(model, {{"x", Array({DType::kF32, {2}})}}), Error);
 }
 
 TEST(OnnxModel, LineBreaksOfNamesAreEscapedInMessages) {
