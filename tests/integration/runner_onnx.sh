@@ -121,6 +121,11 @@ node Frob%0anicate one%0atwo x y
 output y 1 2
 FILE
 expect 1 "of ops that Tenon does not know: Frob\nnicate (opset 18) 'one\ntwo'" "$tenon" run "$work/lines.onnx"
+expect 0 '' "$tenon" inspect onnx "$work/lines.onnx"
+grep -qF 'unknown  Frob\nnicate (opset 18) 1' "$work/out" || complain "unknown ops: $(cat "$work/out")"
+grep -q '^input    x  *f32\[2\]$' "$work/out" || complain "inputs beside unknown ops: $(cat "$work/out")"
+expect 0 '' "$tenon" inspect onnx "$work/lines.onnx" --json
+grep -qF '"unknown_ops": {"Frob\nnicate (opset 18)": 1}' "$work/out" || complain "unknown ops: $(cat "$work/out")"
 make_onnx >"$work/words.onnx" <<'FILE'
 input x 8 batch,2
 node Identity same x y

@@ -32,11 +32,15 @@ void print_values(const char* what, const std::vector<OnnxValue>& values) {
 }  // namespace
 
 int inspect_onnx(const Flags& flags, const std::string& path) {
-  const OnnxModel model = import_onnx(path).take();
+  const OnnxModel model = import_onnx(path, {.take_unknown = true}).take();
   int64_t parameters = 0, nodes = 0;
   for (const OnnxVariable& v : model.variables()) parameters += v.type.shape.elements();
-  Json ops, opsets;
-  std::string ops_text, opsets_text;
+  Json ops, opsets, unknown;
+  std::string ops_text, opsets_text, unknown_text;
+  for (const auto& [op, count] : model.unknown_ops()) {
+    unknown.add(op, count);
+    add_item(unknown_text, format("%s %ld", op.c_str(), static_cast<long>(count)));
+  }
   for (const auto& [op, count] : model.ops()) {
     nodes += count;
     ops.add(op, count);
@@ -56,6 +60,7 @@ int inspect_onnx(const Flags& flags, const std::string& path) {
                    .raw("inputs", json_values(model.inputs()))
                    .raw("outputs", json_values(model.outputs()))
                    .raw("ops", ops.str())
+                   .raw("unknown_ops", unknown.str())
                    .str());
     return 0;
   }
@@ -63,6 +68,7 @@ int inspect_onnx(const Flags& flags, const std::string& path) {
   print_values("output", model.outputs());
   print("opset    %s\n", opsets_text.c_str());
   print("ops      %s\n", ops_text.c_str());
+  if (!unknown_text.empty()) print("unknown  %s\n", unknown_text.c_str());
   print("%s: %s, %s parameters, by %s\n", path.c_str(), counted(nodes, "node").c_str(), with_commas(parameters).c_str(),
         model.producer().empty() ? "an unknown program" : model.producer().c_str());
   return 0;

@@ -136,6 +136,10 @@ std::vector<std::pair<std::string, int64_t>> OnnxModel::ops() const {
   return {counts.begin(), counts.end()};
 }
 
+std::vector<std::pair<std::string, int64_t>> OnnxModel::unknown_ops() const {
+  return {impl_->plan->unknown.begin(), impl_->plan->unknown.end()};
+}
+
 std::vector<FeatureSpec> OnnxModel::features() const {
   return of_file(path(), [&] {
     std::vector<FeatureSpec> out;

@@ -58,6 +58,7 @@ class Unknown {
     }
   }
 
+  const std::map<std::string, int64_t>& counts() const { return counts_; }
   Status status() const {
     if (found_.empty()) return {};
     std::string text;
@@ -72,6 +73,7 @@ class Unknown {
                                " (opset ", version, ")");
     std::string name = node.name;
     for (size_t i = 0; name.empty() && i < node.outputs.size(); ++i) name = node.outputs[i];
+    ++counts_[op];
     if (count_++ < kMostListed)
       found_[op].push_back(abbreviated(name));
     else
@@ -85,6 +87,7 @@ class Unknown {
   const OnnxFile& file_;
   std::set<std::string> seen_;
   std::map<std::string, std::vector<std::string>> found_;
+  std::map<std::string, int64_t> counts_;
   size_t count_ = 0;
 };
 
@@ -255,11 +258,16 @@ Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   if (plan->options.replace_head > INT32_MAX || plan->options.replace_head < 0)
     return invalid(where, "replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
   plan->needed = needed_nodes(plan->file.graph, plan->options.replace_head > 0 ? &*plan->head : nullptr);
-  for (const ValueData& output : plan->file.graph.outputs)
+  std::set<std::string_view> outputs;
+  for (const ValueData& output : plan->file.graph.outputs) {
     if (output.name.empty()) return invalid(where, "an output has no name");
+    if (!outputs.insert(output.name).second)
+      return invalid(where, "output '", abbreviated(output.name), "' is listed twice");
+  }
   Unknown unknown(plan->file);
   unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
-  TENON_TRY(unknown.status());
+  plan->unknown = unknown.counts();
+  if (!plan->options.take_unknown) TENON_TRY(unknown.status());
   TENON_TRY(plan_weights(*plan, where));
   TENON_TRY(expect_open(*plan, where));
   for (const auto& [name, value] : plan->options.values) {

@@ -12,7 +12,7 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int64_t kMostBuilt = int64_t{1} << 22;
+constexpr int64_t kMostBuilt = int64_t{1} << 22, kMostInResult = int64_t{1} << 38, kOldestOpset = 7;
 
 // [N,C,S..] to [N,S..,C], and back.
 Ints to_last(int rank) {
@@ -283,6 +283,18 @@ void Walk::replace_head(Tensor x) {
   set(plan_.head->output, Value(element_of(y.dtype()), reshaped(y, dims)));
 }
 
+namespace {
+
+// Ops of ONNX's first opsets read their operands otherwise.
+std::string of_old(const NodeData& node, const Opsets& opsets) {
+  const auto opset = opsets.find("");
+  const int64_t version = opset == opsets.end() ? 1 : opset->second;
+  if (!node.domain.empty() || version >= kOldestOpset) return "";
+  return cat("; it is of opset ", version, ", and the oldest that Tenon takes whole is ", kOldestOpset);
+}
+
+}  // namespace
+
 void Walk::run_node(const NodeData& node) {
   if (++built_ > kMostBuilt) fail("its loops have more than ", kMostBuilt, " nodes");
   try {
@@ -297,10 +309,23 @@ void Walk::run_node(const NodeData& node) {
     while (label.starts_with("/")) label.erase(0, 1);
     const NameScope scope(graph_, label);
     rule->build(call);
+    expect_held(node);
     fold(node);
   } catch (const Error& e) {
     if (e.status().message().starts_with("ONNX node ")) throw;
-    throw Error(Status(e.status().code(), cat("ONNX node ", node.str(), ": ", e.status().message())));
+    throw Error(Status(e.status().code(),
+                       cat("ONNX node ", node.str(), ": ", e.status().message(), of_old(node, *opsets_.back()))));
+  }
+}
+
+// What no device holds is refused where the node is known.
+void Walk::expect_held(const NodeData& node) const {
+  for (const std::string& output : node.outputs) {
+    const auto found = output.empty() ? scopes_.back().end() : scopes_.back().find(output);
+    if (found == scopes_.back().end() || !found->second || found->second.is_empty()) continue;
+    if (const Shape shape = found->second.shape(); shape.elements() > kMostInResult)
+      fail("its result '", abbreviated(output), "' is ", element_name(found->second.element()), shape.str(),
+           ", which no memory holds");
   }
 }
 

@@ -3,6 +3,7 @@
 // Images are [N,C,S..] in the file and [N,S..,C] here. A value has either form, or both once both were asked for.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct Plan : std::enable_shared_from_this<Plan> {
   std::vector<bool> needed;  // nodes that outputs depend on
   std::unordered_map<std::string, Weight> weights;
   std::optional<Head> head;
+  std::map<std::string, int64_t> unknown;  // ops without a rule, and how often they are there
 };
 
 // A value of the file, in the graph. Copies are handles to the same.
@@ -113,6 +115,7 @@ class Walk {
   Value constant_of(const TensorData& data);
   void nodes(const std::vector<NodeData>& nodes, const std::vector<bool>* needed, const std::string* stop);
   void run_node(const NodeData& node);
+  void expect_held(const NodeData& node) const;
   void fold(const NodeData& node);
   void run_function(const NodeData& node, const FunctionData& function);
   void replace_head(Tensor x);

@@ -45,6 +45,8 @@ struct OnnxOptions {
   // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not only where
   // the function trains.
   bool modes_of_file = false;
+  // A file with ops that Tenon does not know is taken, to be looked at; a call of it is an error.
+  bool take_unknown = false;
 };
 
 // An input or output.
@@ -71,6 +73,9 @@ class OnnxModel {
   const std::string& producer() const;
   const std::map<std::string, int64_t>& opsets() const;      // by domain; "": ONNX's own
   std::vector<std::pair<std::string, int64_t>> ops() const;  // how often each is there, in the order of names
+
+  // Those that Tenon does not know, with OnnxOptions::take_unknown: "Frobnicate (opset 18)", and how often.
+  std::vector<std::pair<std::string, int64_t>> unknown_ops() const;
 
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
   const std::vector<OnnxValue>& outputs() const;

@@ -260,6 +260,11 @@ TEST(OnnxModel, AllNodesWithoutARuleAreListedAtOnce) {
   EXPECT_EQ(import_onnx(path).status().message(), "ONNX file '" + path +
                                                       "': 3 nodes of ops that Tenon does not know: Frobnicate (opset "
                                                       "18) 'one', 'two'; com.example.Gadget (opset 1) 'three'");
+  const OnnxModel model = import_onnx(path, {.take_unknown = true}).take();
+  EXPECT_EQ(model.unknown_ops(), (std::vector<std::pair<std::string, int64_t>>{{"Frobnicate (opset 18)", 2},
+                                                                               {"com.example.Gadget (opset 1)", 1}}));
+  EXPECT_EQ(model.inputs()[0].name, "x");
+  EXPECT_THROW((void)run(model, {{"x", Array({DType::kF32, {2}})}}), Error);
 }
 
 TEST(OnnxModel, LineBreaksOfNamesAreEscapedInMessages) {
@@ -271,6 +276,50 @@ TEST(OnnxModel, LineBreaksOfNamesAreEscapedInMessages) {
   const std::string path = made.write(directory.path());
   EXPECT_EQ(import_onnx(path).status().message(),
             "ONNX file '" + path + "': 1 node of ops that Tenon does not know: Frob\\nnicate (opset 18) 'one\\ntwo'");
+}
+
+TEST(OnnxModel, WhatAnOldOpsetLacksNamesTheOpset) {
+  for (const int64_t opset : {6, 7}) {
+    MadeFile made(opset);
+    made.input("x", {2, 3});
+    made.floats("w", {2}, {1, 2});
+    MadeFile::attr(made.node("Add", {"x", "w"}, {"y"}, "sum"), "broadcast", 1);
+    made.output("y", {2, 3});
+    try {
+      (void)run(opened(made), {{"x", Array({DType::kF32, {2, 3}})}});
+      ADD_FAILURE() << "shapes that do not fit were taken";
+    } catch (const Error& e) {
+      const std::string message = e.what();
+      EXPECT_NE(message.find("ONNX node Add 'sum': "), std::string::npos) << message;
+      EXPECT_EQ(message.find("; it is of opset 6, and the oldest that Tenon takes whole is 7") != std::string::npos,
+                opset == 6)
+          << message;
+    }
+  }
+}
+
+TEST(OnnxModel, AnOutputThatIsListedTwiceIsNamed) {
+  MadeFile made = classifier();
+  made.output("y", {-1, 3});
+  const TemporaryDirectory directory;
+  const std::string path = made.write(directory.path());
+  EXPECT_EQ(import_onnx(path).status().message(), "ONNX file '" + path + "': output 'y' is listed twice");
+}
+
+TEST(OnnxModel, ATensorThatNoMemoryHoldsNamesItsNode) {
+  MadeFile made;
+  made.input("x", {1, 2});
+  made.ints("times", {2}, {1, int64_t{1} << 40});
+  made.node("Tile", {"x", "times"}, {"y"}, "again");
+  made.output("y", {-1, -1});
+  const OnnxModel model = opened(made);
+  try {
+    (void)run(model, {{"x", Array({DType::kF32, {1, 2}})}});
+    ADD_FAILURE() << "8 TiB were taken";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.what(), "ONNX file '" + model.path() +
+                            "': ONNX node Tile 'again': its result 'y' is f32[1,2199023255552], which no memory holds");
+  }
 }
 
 TEST(OnnxModel, WhatANodeRefusesNamesIt) {
