@@ -26,7 +26,7 @@ fi
 printf '%-18s %4s %6s %6s\n' example C++ Keras ratio
 for example in "$keras"/../*.cc; do
   name=$(basename "$example" .cc)
-  [ "$name" != example ] || continue  # what handles the flags
+  [ "$name" != example_program ] || continue  # what handles the flags
   [ -f "$keras/$name.py" ] || { echo "lines.sh: apps/examples/$name.cc has no apps/examples/keras/$name.py" >&2; failed=1; continue; }
   if counted "$example" | grep -niE '\b(graphs?|buffers?|batchslots?|slots)\b' >&2; then
     echo "lines.sh: $name: the lines above speak of graphs, buffers or slots" >&2
