@@ -9,6 +9,7 @@
 #include "base/caught.h"
 #include "base/process/thread_pool.h"
 #include "base/strings.h"
+#include "data/input/busy_clock.h"
 #include "data/input/input_plan.h"
 #include "tenon/input.h"
 
@@ -31,44 +32,6 @@ struct InputPipeline::Impl {
     Impl* pipeline;
     uint32_t slot, begin, end;
     bool transposes;
-  };
-
-  // How long at least one of several threads was at work.
-  class BusyClock {
-   public:
-    void begin() {
-      const std::lock_guard lock(mutex_);
-      if (running_++ == 0) since_ = Clock::now();
-    }
-    void end() {
-      const std::lock_guard lock(mutex_);
-      if (--running_ == 0) seconds_ += seconds_since(since_);
-    }
-    // Runs while it lives, where it is one to be counted.
-    class Span {
-     public:
-      Span(BusyClock& clock, bool counts) : clock_(counts ? &clock : nullptr) {
-        if (clock_) clock_->begin();
-      }
-      ~Span() {
-        if (clock_) clock_->end();
-      }
-      Span(const Span&) = delete;
-      Span& operator=(const Span&) = delete;
-
-     private:
-      BusyClock* clock_;
-    };
-    double seconds() {
-      const std::lock_guard lock(mutex_);
-      return seconds_ + (running_ > 0 ? seconds_since(since_) : 0);
-    }
-
-   private:
-    std::mutex mutex_;
-    int running_ = 0;
-    Clock::time_point since_;
-    double seconds_ = 0;
   };
 
   Impl(Dataset d, ThreadPool& p) : dataset(std::move(d)), data(dataset.ready()), pool(p), batches(make_plan(data, p)) {}

@@ -51,8 +51,7 @@ class Wanted {
 
 // Names of a file may have line breaks; the message is a line, and says which file.
 Status told(const std::string& path, const Status& status) {
-  const std::string where = terminal_text(cat("ONNX file '", path, "': ")), line = terminal_text(status.message());
-  return Status(status.code(), line.starts_with(where) ? line : where + line);
+  return Status(status.code(), terminal_text(cat("ONNX file '", path, "': ", status.message())));
 }
 
 template <class F>

@@ -63,8 +63,8 @@ class Unknown {
     if (found_.empty()) return {};
     std::string text;
     for (const auto& [op, names] : found_) add_op(text, op, names);
-    return Status(Code::kUnsupported, cat("ONNX file '", file_.path, "': ", count_, count_ == 1 ? " node" : " nodes",
-                                          " of ops that Tenon does not know: ", text));
+    return Status(Code::kUnsupported,
+                  cat(count_, count_ == 1 ? " node" : " nodes", " of ops that Tenon does not know: ", text));
   }
 
  private:
@@ -148,7 +148,7 @@ std::string quoted_first(const std::vector<std::string>& names) {
 }
 
 // A size of nothing would pass unnoticed.
-Status expect_open(const Plan& plan, const std::string& where) {
+Status expect_open(const Plan& plan) {
   std::vector<std::string> open;
   for (const ValueData& input : plan.file.graph.inputs)
     for (const DimData& dim : input.dims)
@@ -156,7 +156,7 @@ Status expect_open(const Plan& plan, const std::string& where) {
         open.push_back(dim.name);
   for (const auto& [name, _] : plan.options.dims) {
     if (std::find(open.begin(), open.end(), name) != open.end()) continue;
-    return invalid(where, "no input has an open dimension '", abbreviated(name), "'; ",
+    return invalid("no input has an open dimension '", abbreviated(name), "'; ",
                    open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open),
                    meant(name, open));
   }
@@ -164,7 +164,7 @@ Status expect_open(const Plan& plan, const std::string& where) {
 }
 
 // So would an expression that freezes nothing.
-Status expect_found(const Plan& plan, const NameExpression& freeze, const std::string& where) {
+Status expect_found(const Plan& plan, const NameExpression& freeze) {
   std::vector<std::string> names;
   for (const TensorData& data : plan.file.graph.initializers) {
     const auto weight = plan.weights.find(data.name);
@@ -172,16 +172,16 @@ Status expect_found(const Plan& plan, const NameExpression& freeze, const std::s
     if (freeze.is_in(data.name)) return {};
     names.push_back(data.name);
   }
-  return invalid(where, "freeze: '", abbreviated(freeze.text()), "' is found in no variable's name; ",
+  return invalid("freeze: '", abbreviated(freeze.text()), "' is found in no variable's name; ",
                  names.empty() ? "there is no variable" : "variables are " + quoted_first(names),
                  meant(freeze.text(), names));
 }
 
-Status plan_weights(Plan& plan, const std::string& where) {
+Status plan_weights(Plan& plan) {
   std::optional<NameExpression> freeze;
   if (!plan.options.freeze.empty()) {
     Result<NameExpression> made = NameExpression::make(plan.options.freeze);
-    if (!made.ok()) return invalid(where, "freeze: ", made.status().message());
+    if (!made.ok()) return invalid("freeze: ", made.status().message());
     freeze = made.take();
   }
   std::unordered_map<std::string, Uses> uses;
@@ -197,7 +197,7 @@ Status plan_weights(Plan& plan, const std::string& where) {
     if (use.weight || use.number || use.other)
       plan.weights[data.name] = weight_of(data, use, freeze ? &*freeze : nullptr);
   }
-  return freeze ? expect_found(plan, *freeze, where) : Status();
+  return freeze ? expect_found(plan, *freeze) : Status();
 }
 
 // Ops behind a last dense layer that turn its result into an answer.
@@ -250,30 +250,28 @@ Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   auto plan = std::make_shared<Plan>();
   plan->file = std::move(file);
   plan->options = std::move(options);
-  const std::string where = cat("ONNX file '", plan->file.path, "': ");
   plan->head = find_head(plan->file);
   if (plan->options.replace_head > 0 && !plan->head)
-    return invalid(where, "replace_head: no dense layer stands before the output '",
+    return invalid("replace_head: no dense layer stands before the output '",
                    plan->file.graph.outputs.empty() ? "" : abbreviated(plan->file.graph.outputs[0].name), "'");
   if (plan->options.replace_head > INT32_MAX || plan->options.replace_head < 0)
-    return invalid(where, "replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
+    return invalid("replace_head is ", plan->options.replace_head, ", expected 1 to ", INT32_MAX);
   plan->needed = needed_nodes(plan->file.graph, plan->options.replace_head > 0 ? &*plan->head : nullptr);
   std::set<std::string_view> outputs;
   for (const ValueData& output : plan->file.graph.outputs) {
-    if (output.name.empty()) return invalid(where, "an output has no name");
-    if (!outputs.insert(output.name).second)
-      return invalid(where, "output '", abbreviated(output.name), "' is listed twice");
+    if (output.name.empty()) return invalid("an output has no name");
+    if (!outputs.insert(output.name).second) return invalid("output '", abbreviated(output.name), "' is listed twice");
   }
   Unknown unknown(plan->file);
   unknown.look(plan->file.graph.nodes, &plan->needed, plan->file.opsets);
   plan->unknown = unknown.counts();
   if (!plan->options.take_unknown) TENON_TRY(unknown.status());
-  TENON_TRY(plan_weights(*plan, where));
-  TENON_TRY(expect_open(*plan, where));
+  TENON_TRY(plan_weights(*plan));
+  TENON_TRY(expect_open(*plan));
   for (const auto& [name, value] : plan->options.values) {
     const auto& inputs = plan->file.graph.inputs;
     if (std::none_of(inputs.begin(), inputs.end(), [&name = name](const ValueData& v) { return v.name == name; }))
-      return invalid(where, "there is no input '", abbreviated(name), "' to give values to");
+      return invalid("there is no input '", abbreviated(name), "' to give values to");
   }
   return plan;
 }

@@ -21,12 +21,13 @@ Tensor moved(Tensor before, Tensor now, double momentum) {
 
 bool is_variable(Call& c, size_t i) { return c.graph().variable_of(c.in(i).id()) >= 0; }
 
-// Where the moments are weights the mode is that of the function, as exporters of a model that is to be trained write
-// training_mode too; where they are anything else the file's word holds.
-bool has_moments_of_batch(Call& c, bool weights) {
+// Where the file holds the moments the mode is that of the function, as exporters of a model that is to be trained write
+// training_mode too; where they are computed or fed the file's word holds. `kept`: they are variables, not one number.
+bool has_moments_of_batch(Call& c, bool kept) {
   const bool asked = c.flag("training_mode");
-  if (!weights) return asked;
-  if (c.trains()) return !c.walk.is_frozen(c.node.inputs[1]);
+  const auto& held = c.walk.plan().weights;
+  if (!held.count(c.node.inputs[3]) || !held.count(c.node.inputs[4])) return asked;
+  if (c.trains()) return (asked || kept) && !c.walk.is_frozen(c.node.inputs[1]);
   return asked && c.walk.plan().options.modes_of_file;
 }
 
@@ -36,10 +37,10 @@ void batch_norm_rule(Call& c) {
   const double eps = c.real("epsilon", 1e-5), momentum = c.real("momentum", 0.9);
   const Tensor t = x.last(), gamma = vector_of(c.in(1), channels), beta = vector_of(c.in(2), channels);
   const Tensor mean = vector_of(c.in(3), channels), var = vector_of(c.in(4), channels);
-  const bool weights = is_variable(c, 3) && is_variable(c, 4);
+  const bool kept = is_variable(c, 3) && is_variable(c, 4);
   const NormOptions options{.eps = eps};
   const auto apart = [&](Tensor v) { return cast(v, t.dtype() == DType::kF64 ? DType::kF64 : DType::kF32); };
-  if (!has_moments_of_batch(c, weights)) {
+  if (!has_moments_of_batch(c, kept)) {
     c.give_last(batch_norm_apply(t, apart(gamma), apart(beta), apart(mean), apart(var), {}, options));
     if (c.wants(1)) c.give(mean, c.element(3));
     if (c.wants(2)) c.give(var, c.element(4));
@@ -48,7 +49,7 @@ void batch_norm_rule(Call& c) {
   const Normalized y = batch_norm(t, apart(gamma), apart(beta), {}, options);
   c.give_last(y.y);
   const Tensor next_mean = moved(mean, y.mean, momentum), next_var = moved(var, y.var, momentum);
-  if (c.trains() && weights) {
+  if (c.trains() && kept) {
     assign(c.in(3), reshaped(next_mean, c.in(3).shape().vec()));
     assign(c.in(4), reshaped(next_var, c.in(4).shape().vec()));
   }

@@ -154,21 +154,22 @@ TEST(OnnxModel, KernelsLieAsOursDo) {
   EXPECT_EQ(strategy.read<float>("w"), (std::vector<float>{1, 0, 0, 1, 0, 1, 1, 0}));
 }
 
-// y of 2 (x - mean) / deviation + 1. Two channels, so that no weight is one number alone.
-MadeFile batch_norm_file(bool training_mode) {
+// y of 2 (x - mean) / deviation + 1. With two channels no weight is one number alone.
+MadeFile batch_norm_file(bool training_mode, int64_t channels = 2) {
+  const auto each = [&](float value) { return std::vector<float>(static_cast<size_t>(channels), value); };
   MadeFile made(15);
-  made.input("x", {-1, 2});
-  made.floats("gamma", {2}, {2, 2});
-  made.floats("beta", {2}, {1, 1});
-  made.floats("mean", {2}, {5, 5});
-  made.floats("var", {2}, {4, 4});
+  made.input("x", {-1, channels});
+  made.floats("gamma", {channels}, each(2));
+  made.floats("beta", {channels}, each(1));
+  made.floats("mean", {channels}, each(5));
+  made.floats("var", {channels}, each(4));
   onnx::NodeProto& bn = made.node("BatchNormalization", {"x", "gamma", "beta", "mean", "var"}, {"y"}, "bn");
   auto& eps = *bn.add_attribute();
   eps.set_name("epsilon");
   eps.set_type(onnx::AttributeProto::FLOAT);
   eps.set_f(0);
   if (training_mode) MadeFile::attr(bn, "training_mode", 1);
-  made.output("y", {-1, 2});
+  made.output("y", {-1, channels});
   return made;
 }
 
@@ -185,6 +186,11 @@ TEST(OnnxModel, BatchNormOfAFileInTrainingModePredictsByItsRunningMoments) {
   Function still = frozen.function(opened(made, {.freeze = "gamma"}), {.mode = Mode::kTrain});
   EXPECT_EQ(still({{"x", x}})["y"].to<float>(), kByRunningMoments);
   EXPECT_EQ(frozen.read<float>("mean"), (std::vector<float>{5, 5}));
+}
+
+TEST(OnnxModel, BatchNormOfOneChannelPredictsByItsRunningMomentsToo) {
+  const Array x({1.0f, 3.0f, 3.0f, 7.0f}, {4, 1});
+  EXPECT_EQ(run(opened(batch_norm_file(true, 1)), {{"x", x}}), kByRunningMoments);
 }
 
 TEST(OnnxModel, BatchNormHasTheBatchsMomentsWhereItTrains) {
