@@ -21,12 +21,13 @@ TENON := $(RELEASE)/bin/tenon
 # Kept by hand: sdk/example, to be read on few pages, and the ABI with its history, which is read line by line.
 SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/tenon/abi/*' ':!sdk/abi-history/*'
 
-.PHONY: help quickstart build check check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers bench-processes format tidy deb kit clean packages configure
+.PHONY: help quickstart build check check-long check-trust check-sanitizers check-mutants check-interop check-opencl check-compiler installed install bench bench-peers bench-processes format tidy deb kit clean packages configure
 
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
 	@echo 'make check               build, then run all tests'
+	@echo 'make check-long          all of what make check does a part of: faults of a backend, OpenCL, examples, the SDK'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
 	@echo 'make check-sanitizers    build with sanitizers, in build/asan and build/tsan, and run all tests (SANITIZER=address|thread TESTS=RE HOURS=6)'
 	@echo 'make check-interop       exchange files with TensorFlow, Keras, PyTorch, ask the server; have TensorBoard read summaries'
@@ -59,6 +60,13 @@ ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
 	@ctest --test-dir $(RELEASE) --output-on-failure --no-tests=error --parallel $(JOBS)
+
+# Tests NAME_whole (tests/CMakeLists.txt).
+check-long: build
+ifneq ($(PACKAGES),no)
+	@share/install_packages.sh check
+endif
+	@ctest --test-dir $(RELEASE) --build-config long --label-regex long --output-on-failure --no-tests=error --parallel $(JOBS)
 
 # share/doc/trust.md says what the rows promise. Both cores are a row's: one after another.
 check-trust: build
