@@ -197,6 +197,44 @@ using Lanes = Lanes16;
 using Lanes = Lanes8;
 #endif
 
+// What functions of vectors of either width are written with.
+template <class V>
+using IntsOf = decltype(V{} < V{});
+template <class V>
+struct WordsOfLanes;
+template <>
+struct WordsOfLanes<f32x8> {
+  using type = u32x8;
+};
+TENON_INLINE f32x8 vmax(f32x8 a, f32x8 b) { return max8(a, b); }
+TENON_INLINE f32x8 vmin(f32x8 a, f32x8 b) { return min8(a, b); }
+#ifdef __AVX512F__
+template <>
+struct WordsOfLanes<f32x16> {
+  using type = Lanes16::Words;
+};
+TENON_INLINE f32x16 vmax(f32x16 a, f32x16 b) { return Lanes16::max(a, b); }
+TENON_INLINE f32x16 vmin(f32x16 a, f32x16 b) { return Lanes16::min(a, b); }
+#endif
+template <class V>
+using WordsOf = typename WordsOfLanes<V>::type;
+template <class V>
+TENON_INLINE V splat(decltype(V{}[0] + 0) x) {
+  return x - V{};
+}
+template <class V>
+TENON_INLINE IntsOf<V> bits_of(V v) {
+  return (IntsOf<V>)v;
+}
+template <class V>
+TENON_INLINE V floats_of(IntsOf<V> v) {
+  return (V)v;
+}
+template <class V>
+TENON_INLINE V vabs(V v) {
+  return floats_of<V>(bits_of(v) & 0x7fffffff);
+}
+
 // This thread's share of out = the sum of `chunks` arrays of `size` floats that lie one after the other, in their order.
 inline void add_chunks(const Call& call, const float* partial, int64_t chunks, int64_t size, float* out) {
   const Slice part = call.share(size, 16);

@@ -1,4 +1,4 @@
-// Elementary functions of eight floats at a time, within the error bounds of the op set (exp, expm1, log 3 ulp;
+// Elementary functions of eight floats at a time, or of sixteen, within the error bounds of the op set (exp, expm1, log 3 ulp;
 // log1p 2; sin, cos 4; tanh 5; atan2 6; pow, erf 16) over the full range, edges as in C's libm. The
 // polynomials are minimax fits of relative error; the range each holds on stands beside it.
 #pragma once
@@ -35,151 +35,171 @@ TENON_INLINE bool any8(i32x8 mask) {
   return m != 0;
 #endif
 }
-TENON_INLINE f32x8 copysign8(f32x8 magnitude, f32x8 sign) {
-  return as_f32((as_i32(magnitude) & 0x7fffffff) | (as_i32(sign) & INT32_MIN));
+template <class V>
+TENON_INLINE V vcopysign(V magnitude, V sign) {
+  return floats_of<V>((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & INT32_MIN));
 }
 
 // ---- rounding ----
 
-TENON_INLINE f32x8 vround(f32x8 x) {  // halves to even
-  const f32x8 big = splat8(8388608.f), a = abs8(x);
-  return a < big ? copysign8(a + big - big, x) : x;
+template <class V>
+TENON_INLINE V vround(V x) {  // halves to even
+  const V big = splat<V>(8388608.f), a = vabs(x);
+  return a < big ? vcopysign(a + big - big, x) : x;
 }
-TENON_INLINE f32x8 vfloor(f32x8 x) {
-  const f32x8 r = vround(x);
+template <class V>
+TENON_INLINE V vfloor(V x) {
+  const V r = vround(x);
   return r > x ? r - 1.f : r;
 }
 
 // ---- exponentials ----
 
 // 2^n, n in [-252, 254], as a product of two powers, so that results may overflow or turn subnormal.
-TENON_INLINE f32x8 scale_by_power(f32x8 x, i32x8 n) {
-  const i32x8 half = n >> 1;
-  return x * as_f32((half + 127) << 23) * as_f32((n - half + 127) << 23);
+template <class V>
+TENON_INLINE V scale_by_power(V x, IntsOf<V> n) {
+  const IntsOf<V> half = n >> 1;
+  return x * floats_of<V>((half + 127) << 23) * floats_of<V>((n - half + 127) << 23);
 }
 // exp(x + low), |low| small beside 1.
-TENON_INLINE f32x8 exp_of_sum(f32x8 x, f32x8 low) {
-  x = max8(splat8(-105.f), min8(splat8(90.f), x));
-  const f32x8 magic = splat8(12582912.f);
-  const f32x8 t = x * 1.44269504f + magic;
-  const f32x8 n = t - magic;
-  const f32x8 r = (x - n * 0.693359375f) + n * 2.12194440e-4f + low;  // +-0.35
-  const f32x8 p =
-      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  return scale_by_power(1.f + (r + r * r * p), as_i32(t) - as_i32(magic));
+template <class V>
+TENON_INLINE V exp_of_sum(V x, V low) {
+  x = vmax(splat<V>(-105.f), vmin(splat<V>(90.f), x));
+  const V magic = splat<V>(12582912.f);
+  const V t = x * 1.44269504f + magic;
+  const V n = t - magic;
+  const V r = (x - n * 0.693359375f) + n * 2.12194440e-4f + low;  // +-0.35
+  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  return scale_by_power(1.f + (r + r * r * p), bits_of(t) - bits_of(magic));
 }
-TENON_INLINE f32x8 vexp(f32x8 x) { return exp_of_sum(x, f32x8{}); }
+template <class V>
+TENON_INLINE V vexp(V x) {
+  return exp_of_sum(x, V{});
+}
 
-TENON_INLINE f32x8 vexpm1(f32x8 x) {
-  const f32x8 v = max8(splat8(-20.f), min8(splat8(88.8f), x));
-  const f32x8 magic = splat8(12582912.f);
-  const f32x8 t = v * 1.44269504f + magic;
-  const f32x8 n = t - magic;
-  const f32x8 r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-  const f32x8 q = horner(r, 5.0000000492e-01f, 1.6666666828e-01f, 4.1666342046e-02f, 8.3332702694e-03f,
-                         1.3942053472e-03f, 1.9915796281e-04f);
-  const f32x8 p = r + r * r * q;
+template <class V>
+TENON_INLINE V vexpm1(V x) {
+  const V v = vmax(splat<V>(-20.f), vmin(splat<V>(88.8f), x));
+  const V magic = splat<V>(12582912.f);
+  const V t = v * 1.44269504f + magic;
+  const V n = t - magic;
+  const V r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+  const V q = horner(r, 5.0000000492e-01f, 1.6666666828e-01f, 4.1666342046e-02f, 8.3332702694e-03f, 1.3942053472e-03f,
+                     1.9915796281e-04f);
+  const V p = r + r * r * q;
   // 2^n (p + 1) - 1 by halves: 2^128 is no float.
-  const f32x8 half = as_f32((as_i32(t) - as_i32(magic) + 126) << 23);
-  const f32x8 y = 2.f * (p * half + (half - 0.5f));
+  const V half = floats_of<V>((bits_of(t) - bits_of(magic) + 126) << 23);
+  const V y = 2.f * (p * half + (half - 0.5f));
   return n == 0.f ? (x == 0.f ? x : p) : y;
 }
 
 // ---- logarithms ----
 
 // log(m) + e log 2 + low for f = m - 1 in [sqrt 1/2 - 1, sqrt 2 - 1].
-TENON_INLINE f32x8 log_of_parts(f32x8 f, f32x8 e, f32x8 low) {
-  const f32x8 z = f * f;
-  const f32x8 p =
-      horner(f, 3.3333309347e-01f, -2.4999987705e-01f, 2.0002311952e-01f, -1.6669240613e-01f, 1.4216737397e-01f,
-             -1.2383408274e-01f, 1.1887475063e-01f, -1.1801580233e-01f, 6.8949886658e-02f);
-  f32x8 y = f * z * p + (e * -2.12194440e-4f + low);
+template <class V>
+TENON_INLINE V log_of_parts(V f, V e, V low) {
+  const V z = f * f;
+  const V p = horner(f, 3.3333309347e-01f, -2.4999987705e-01f, 2.0002311952e-01f, -1.6669240613e-01f, 1.4216737397e-01f,
+                     -1.2383408274e-01f, 1.1887475063e-01f, -1.1801580233e-01f, 6.8949886658e-02f);
+  V y = f * z * p + (e * -2.12194440e-4f + low);
   y = y - z * 0.5f;
   return (f + y) + e * 0.693359375f;
 }
 // Splits x = 2^e m, m in [sqrt 1/2, sqrt 2).
-TENON_INLINE void split_exponent(f32x8 x, i32x8& e, f32x8& m) {
-  const i32x8 root_half = splat8i(0x3f3504f3);
-  const i32x8 i = (i32x8)((u32x8)x - (u32x8)root_half);  // wraps below zero
+template <class V>
+TENON_INLINE void split_exponent(V x, IntsOf<V>& e, V& m) {
+  const IntsOf<V> root_half = splat<IntsOf<V>>(0x3f3504f3);
+  const IntsOf<V> i = (IntsOf<V>)((WordsOf<V>)x - (WordsOf<V>)root_half);  // wraps below zero
   e = i >> 23;
-  m = as_f32((i & 0x7fffff) + root_half);
+  m = floats_of<V>((i & 0x7fffff) + root_half);
 }
-TENON_INLINE f32x8 vlog(f32x8 x) {
-  const i32x8 tiny = x < 1.17549435e-38f;
-  i32x8 e;
-  f32x8 m;
+template <class V>
+TENON_INLINE V vlog(V x) {
+  const IntsOf<V> tiny = x < 1.17549435e-38f;
+  IntsOf<V> e;
+  V m;
   split_exponent(tiny ? x * 8388608.f : x, e, m);
   e = tiny ? e - 23 : e;
-  f32x8 y = log_of_parts(m - 1.f, to_f32(e), f32x8{});
+  V y = log_of_parts(m - 1.f, __builtin_convertvector(e, V), V{});
   y = x < kInf ? y : x;  // inf, NaN
-  y = x < 0.f ? splat8(kNaN) : y;
-  return x == 0.f ? splat8(-kInf) : y;
+  y = x < 0.f ? splat<V>(kNaN) : y;
+  return x == 0.f ? splat<V>(-kInf) : y;
 }
-TENON_INLINE f32x8 vlog1p(f32x8 x) {
-  const f32x8 u = x + 1.f;  // rounded; what it lost comes back
-  i32x8 e;
-  f32x8 m;
+template <class V>
+TENON_INLINE V vlog1p(V x) {
+  const V u = x + 1.f;  // rounded; what it lost comes back
+  IntsOf<V> e;
+  V m;
   split_exponent(u, e, m);
-  const f32x8 lost = x > 1.f ? 1.f - (u - x) : x - (u - 1.f);
-  const i32x8 near_one = e == 0;
-  f32x8 y = log_of_parts(near_one ? x : m - 1.f, to_f32(e), near_one ? f32x8{} : lost / u);
+  const V lost = x > 1.f ? 1.f - (u - x) : x - (u - 1.f);
+  const IntsOf<V> near_one = e == 0;
+  V y = log_of_parts(near_one ? x : m - 1.f, __builtin_convertvector(e, V), near_one ? V{} : lost / u);
   y = x < kInf ? y : x;
-  y = u < 0.f ? splat8(kNaN) : y;
-  y = u == 0.f ? splat8(-kInf) : y;
+  y = u < 0.f ? splat<V>(kNaN) : y;
+  y = u == 0.f ? splat<V>(-kInf) : y;
   return x == 0.f ? x : y;
 }
 
 // ---- hyperbolic, normal distribution ----
 
 // exp(x) where 1 is added to it: what is below the normal numbers is 0, what is above 2^127.5 infinity.
-TENON_INLINE f32x8 exp_beside_one(f32x8 x) {
-  x = max8(splat8(-88.f), min8(splat8(89.f), x));
-  const f32x8 magic = splat8(12582912.f);  // its last nine bits are zero: only n is left of t
-  const f32x8 t = x * 1.44269504f + magic;
-  const f32x8 n = t - magic;
-  const f32x8 r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  const f32x8 p =
-      horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  return (1.f + (r + r * r * p)) * as_f32((as_i32(t) << 23) + (127 << 23));
+template <class V>
+TENON_INLINE V exp_beside_one(V x) {
+  x = vmax(splat<V>(-88.f), vmin(splat<V>(89.f), x));
+  const V magic = splat<V>(12582912.f);  // its last nine bits are zero: only n is left of t
+  const V t = x * 1.44269504f + magic;
+  const V n = t - magic;
+  const V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  return (1.f + (r + r * r * p)) * floats_of<V>((bits_of(t) << 23) + (127 << 23));
 }
-TENON_INLINE f32x8 vsigmoid(f32x8 x) { return 1.f / (1.f + exp_beside_one(-x)); }
+template <class V>
+TENON_INLINE V vsigmoid(V x) {
+  return 1.f / (1.f + exp_beside_one(-x));
+}
 
-TENON_INLINE f32x8 vtanh(f32x8 x) {
-  const f32x8 a = abs8(x), z = x * x;
-  const f32x8 p =
+template <class V>
+TENON_INLINE V vtanh(V x) {
+  const V a = vabs(x), z = x * x;
+  const V p =
       horner(z, -3.3333282683e-01f, 1.3331210629e-01f, -5.3708471724e-02f, 2.0514155805e-02f, -5.5499799674e-03f);
-  const f32x8 big = 1.f - 2.f / (vexp(a + a) + 1.f);
-  return a < 0.63f ? x + x * (z * p) : copysign8(big, x);
+  const V big = 1.f - 2.f / (vexp(a + a) + 1.f);
+  return a < 0.63f ? x + x * (z * p) : vcopysign(big, x);
 }
 // exp(x^2) erfc(x) for x in [0, 11].
-TENON_INLINE f32x8 scaled_erfc(f32x8 x) {
-  const f32x8 t = 1.f / (1.f + 0.4f * x);
+template <class V>
+TENON_INLINE V scaled_erfc(V x) {
+  const V t = 1.f / (1.f + 0.4f * x);
   return t * horner(t, 2.2570087624e-01f, 2.2507096871e-01f, 2.1391838242e-01f, 1.3440042875e-01f, 2.5828121654e-01f,
                     -2.5847480608e-01f, 5.1608393942e-01f, -4.7515801500e-01f, 1.8790069101e-01f, -2.7723671716e-02f);
 }
-TENON_INLINE f32x8 verf(f32x8 x) {
-  const f32x8 a = min8(splat8(6.f), abs8(x)), z = a * a;
-  const f32x8 p = horner(z, 1.1283791651e+00f, -3.7612620634e-01f, 1.1283519764e-01f, -2.6850828276e-02f,
-                         5.1822231040e-03f, -7.9530192847e-04f, 7.6542229987e-05f);
-  const f32x8 big = 1.f - vexp(-z) * scaled_erfc(a);
-  return a < 1.f ? x * p : copysign8(big, x);
+template <class V>
+TENON_INLINE V verf(V x) {
+  const V a = vmin(splat<V>(6.f), vabs(x)), z = a * a;
+  const V p = horner(z, 1.1283791651e+00f, -3.7612620634e-01f, 1.1283519764e-01f, -2.6850828276e-02f, 5.1822231040e-03f,
+                     -7.9530192847e-04f, 7.6542229987e-05f);
+  const V big = 1.f - vexp(-z) * scaled_erfc(a);
+  return a < 1.f ? x * p : vcopysign(big, x);
 }
 // The tail keeps its relative accuracy.
-TENON_INLINE f32x8 verfc(f32x8 x) {
-  const f32x8 a = min8(splat8(11.f), abs8(x));
-  const f32x8 high = as_f32(as_i32(a) & ~0xfff);  // high * high is exact
-  const f32x8 tail = exp_of_sum(-(high * high), -((a - high) * (a + high))) * scaled_erfc(a);
+template <class V>
+TENON_INLINE V verfc(V x) {
+  const V a = vmin(splat<V>(11.f), vabs(x));
+  const V high = floats_of<V>(bits_of(a) & ~0xfff);  // high * high is exact
+  const V tail = exp_of_sum(-(high * high), -((a - high) * (a + high))) * scaled_erfc(a);
   return x < 0.f ? 2.f - tail : tail;
 }
+template <class V>
 struct Normal {
-  f32x8 cdf, density;
+  V cdf, density;
 };
 // The tail below zero keeps its relative accuracy.
-TENON_INLINE Normal vnormal(f32x8 x) {
-  const f32x8 a = min8(splat8(15.f), abs8(x));
-  const f32x8 high = as_f32(as_i32(a) & ~0xfff);  // high * high is exact
-  const f32x8 e = exp_of_sum(-0.5f * (high * high), -0.5f * ((a - high) * (a + high)));
-  const f32x8 tail = 0.5f * e * scaled_erfc(a * 0.70710678f);
+template <class V>
+TENON_INLINE Normal<V> vnormal(V x) {
+  const V a = vmin(splat<V>(15.f), vabs(x));
+  const V high = floats_of<V>(bits_of(a) & ~0xfff);  // high * high is exact
+  const V e = exp_of_sum(-0.5f * (high * high), -0.5f * ((a - high) * (a + high)));
+  const V tail = 0.5f * e * scaled_erfc(a * 0.70710678f);
   return {x < 0.f ? tail : 1.f - tail, e * 0.39894228f};
 }
 
@@ -279,7 +299,7 @@ TENON_INLINE f32x8 vatan2(f32x8 y, f32x8 x) {
   r = steep ? 1.57079637f - (r + 4.37113883e-8f) : r;
   r = as_i32(x) < 0 ? 3.14159274f - (r + 8.74227766e-8f) : r;
   r = ((x != x) | (y != y)) ? splat8(kNaN) : r;
-  return copysign8(r, y);
+  return vcopysign(r, y);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

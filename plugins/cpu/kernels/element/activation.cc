@@ -5,10 +5,11 @@ namespace {
 
 template <int kAct>
 TENON_INLINE void act_some(const float* x, float* y, int64_t n, float alpha) {
-  const f32x8 a = splat8(alpha);
+  const auto a = Lanes::splat(alpha);
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) store8(y + i, act8<kAct>(load8(x + i), a));
-  if (i < n) store8_part(y + i, act8<kAct>(load8_part(x + i, n - i), a), n - i);
+  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes) Lanes::store(y + i, activated<kAct>(Lanes::load(x + i), a));
+  if (i == n) return;
+  Lanes::store_part(y + i, activated<kAct>(Lanes::load(x + i, Lanes::first(n - i)), a), n - i);
 }
 template <int kAct>
 void act_floats(const float* x, float* y, int64_t n, float alpha) {
@@ -22,13 +23,13 @@ void act_tile(float* y, const int64_t* rows, int64_t count, int64_t n, float alp
 
 template <int kAct>
 void act_grad_floats(const float* g, const float* t, float* dz, int64_t n, float alpha) {
-  const f32x8 a = splat8(alpha);
+  const auto a = Lanes::splat(alpha);
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) store8(dz + i, act_grad8<kAct>(load8(g + i), load8(t + i), a));
-  if (i < n) {
-    const i32x8 m = lane_mask(n - i);
-    store8_mask(dz + i, act_grad8<kAct>(load8_mask(g + i, m), load8_mask(t + i, m), a), m);
-  }
+  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes)
+    Lanes::store(dz + i, act_grad<kAct>(Lanes::load(g + i), Lanes::load(t + i), a));
+  if (i == n) return;
+  const auto rest = Lanes::first(n - i);
+  Lanes::store_part(dz + i, act_grad<kAct>(Lanes::load(g + i, rest), Lanes::load(t + i, rest), a), n - i);
 }
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }

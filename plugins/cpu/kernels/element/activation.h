@@ -1,4 +1,4 @@
-// The activations of the op set on eight floats, and their gradients, for epilogues and for the
+// The activations of the op set on eight floats or sixteen, and their gradients, for epilogues and for the
 // elementwise kernels. kAct is a tenon_act.
 #pragma once
 
@@ -11,30 +11,39 @@ namespace tenon::cpu::TENON_CPU_ISA {
 constexpr float kSeluAlpha = 1.67326324235f;
 constexpr float kSeluScale = 1.05070098736f;
 
-TENON_INLINE f32x8 relu8(f32x8 x) { return max8(f32x8{}, x); }
-TENON_INLINE f32x8 relu6_8(f32x8 x) { return min8(splat8(6.f), relu8(x)); }
-TENON_INLINE f32x8 gelu_tanh_inner(f32x8 x) { return 0.797884561f * (x + 0.044715f * (x * x * x)); }
+template <class V>
+TENON_INLINE V vrelu(V x) {
+  return vmax(V{}, x);
+}
+template <class V>
+TENON_INLINE V vrelu6(V x) {
+  return vmin(splat<V>(6.f), vrelu(x));
+}
+template <class V>
+TENON_INLINE V gelu_tanh_inner(V x) {
+  return 0.797884561f * (x + 0.044715f * (x * x * x));
+}
 
-template <int kAct>
-TENON_INLINE f32x8 act8(f32x8 x, f32x8 alpha) {
-  if constexpr (kAct == TENON_ACT_RELU) return relu8(x);
-  if constexpr (kAct == TENON_ACT_RELU6) return relu6_8(x);
+template <int kAct, class V>
+TENON_INLINE V activated(V x, V alpha) {
+  if constexpr (kAct == TENON_ACT_RELU) return vrelu(x);
+  if constexpr (kAct == TENON_ACT_RELU6) return vrelu6(x);
   if constexpr (kAct == TENON_ACT_LEAKY_RELU) return x > 0.f ? x : alpha * x;
   if constexpr (kAct == TENON_ACT_ELU) return x > 0.f ? x : alpha * vexpm1(x);
   if constexpr (kAct == TENON_ACT_SELU) return kSeluScale * (x > 0.f ? x : kSeluAlpha * vexpm1(x));
   if constexpr (kAct == TENON_ACT_SIGMOID) return vsigmoid(x);
   if constexpr (kAct == TENON_ACT_TANH) return vtanh(x);
-  if constexpr (kAct == TENON_ACT_SOFTPLUS) return relu8(x) + vlog1p(vexp(-abs8(x)));
+  if constexpr (kAct == TENON_ACT_SOFTPLUS) return vrelu(x) + vlog1p(vexp(-vabs(x)));
   if constexpr (kAct == TENON_ACT_GELU) return x * vnormal(x).cdf;
   // (1 + tanh u) / 2 = sigmoid(2 u) does not cancel
   if constexpr (kAct == TENON_ACT_GELU_TANH) return x * vsigmoid(2.f * gelu_tanh_inner(x));
   if constexpr (kAct == TENON_ACT_SILU) return x * vsigmoid(x);
   if constexpr (kAct == TENON_ACT_MISH) {  // tanh(log(1 + e)) = n / (n + 2)
-    const f32x8 e = vexp(min8(splat8(25.f), x)), n = e * (e + 2.f);
+    const V e = vexp(vmin(splat<V>(25.f), x)), n = e * (e + 2.f);
     return x * (n / (n + 2.f));
   }
-  if constexpr (kAct == TENON_ACT_HARD_SIGMOID) return relu6_8(x + 3.f) / 6.f;
-  if constexpr (kAct == TENON_ACT_HARD_SWISH) return x * relu6_8(x + 3.f) / 6.f;
+  if constexpr (kAct == TENON_ACT_HARD_SIGMOID) return vrelu6(x + 3.f) / 6.f;
+  if constexpr (kAct == TENON_ACT_HARD_SWISH) return x * vrelu6(x + 3.f) / 6.f;
   return x;
 }
 
@@ -56,9 +65,9 @@ struct Clip {
 inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }
 
 // g times the derivative; t is the result up to softplus, else the argument.
-template <int kAct>
-TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
-  const f32x8 zero = {};
+template <int kAct, class V>
+TENON_INLINE V act_grad(V g, V t, V alpha) {
+  const V zero = {};
   if constexpr (kAct == TENON_ACT_RELU) return t > 0.f ? g : zero;
   if constexpr (kAct == TENON_ACT_RELU6) return ((t > 0.f) & (t < 6.f)) ? g : zero;
   if constexpr (kAct == TENON_ACT_LEAKY_RELU) return t > 0.f ? g : alpha * g;
@@ -68,25 +77,25 @@ TENON_INLINE f32x8 act_grad8(f32x8 g, f32x8 t, f32x8 alpha) {
   if constexpr (kAct == TENON_ACT_TANH) return g * (1.f - t * t);
   if constexpr (kAct == TENON_ACT_SOFTPLUS) return g * -vexpm1(-t);
   if constexpr (kAct == TENON_ACT_GELU) {
-    const Normal n = vnormal(t);
+    const Normal<V> n = vnormal(t);
     return g * (n.cdf + t * n.density);
   }
   if constexpr (kAct == TENON_ACT_GELU_TANH) {
-    const f32x8 s = vsigmoid(2.f * gelu_tanh_inner(t));
-    const f32x8 slope = 2.f * 0.797884561f * (1.f + 0.134145f * (t * t));
+    const V s = vsigmoid(2.f * gelu_tanh_inner(t));
+    const V slope = 2.f * 0.797884561f * (1.f + 0.134145f * (t * t));
     return g * (s + t * (s * (1.f - s)) * slope);
   }
   if constexpr (kAct == TENON_ACT_SILU) {
-    const f32x8 s = vsigmoid(t);
+    const V s = vsigmoid(t);
     return g * (s * (1.f + t * (1.f - s)));
   }
   if constexpr (kAct == TENON_ACT_MISH) {
-    const f32x8 e = vexp(min8(splat8(25.f), t)), n = e * (e + 2.f), d = n + 2.f;
+    const V e = vexp(vmin(splat<V>(25.f), t)), n = e * (e + 2.f), d = n + 2.f;
     return g * (n / d + t * (4.f * (e / d) * ((1.f + e) / d)));
   }
-  if constexpr (kAct == TENON_ACT_HARD_SIGMOID) return abs8(t) < 3.f ? g / 6.f : zero;
+  if constexpr (kAct == TENON_ACT_HARD_SIGMOID) return vabs(t) < 3.f ? g / 6.f : zero;
   if constexpr (kAct == TENON_ACT_HARD_SWISH)
-    return g * (t <= -3.f ? zero : t >= 3.f ? splat8(1.f) : (2.f * t + 3.f) / 6.f);
+    return g * (t <= -3.f ? zero : t >= 3.f ? splat<V>(1.f) : (2.f * t + 3.f) / 6.f);
   return g;
 }
 

@@ -16,18 +16,18 @@ using GradSum = void (*)(const T* g, const T* t, T* dz, T* sum, int64_t n, T alp
 
 template <int kAct>
 void grad_sum(const float* g, const float* t, float* dz, float* sum, int64_t n, float alpha, int32_t) {
-  const f32x8 a = splat8(alpha);
+  const auto a = Lanes::splat(alpha);
   int64_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    const f32x8 d = act_grad8<kAct>(load8(g + i), load8(t + i), a);
-    store8(sum + i, load8(sum + i) + d);
-    store8(dz + i, d);
+  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes) {
+    const auto d = act_grad<kAct>(Lanes::load(g + i), Lanes::load(t + i), a);
+    Lanes::store(sum + i, Lanes::load(sum + i) + d);
+    Lanes::store(dz + i, d);
   }
   if (i == n) return;
-  const i32x8 m = lane_mask(n - i);
-  const f32x8 d = act_grad8<kAct>(load8_mask(g + i, m), load8_mask(t + i, m), a);
-  store8_mask(sum + i, load8_mask(sum + i, m) + d, m);
-  store8_mask(dz + i, d, m);
+  const auto rest = Lanes::first(n - i);
+  const auto d = act_grad<kAct>(Lanes::load(g + i, rest), Lanes::load(t + i, rest), a);
+  Lanes::store_part(sum + i, Lanes::load(sum + i, rest) + d, n - i);
+  Lanes::store_part(dz + i, d, n - i);
 }
 
 void dropped_grad_sum(const float* g, const float* y, float* dz, float* sum, int64_t n, float scale, int32_t) {

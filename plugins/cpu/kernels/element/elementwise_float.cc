@@ -11,6 +11,8 @@ void unary_f32(const void* const* in, void* out, int64_t n, const LoopParams&) {
   const float* x = static_cast<const float*>(in[0]);
   float* y = static_cast<float*>(out);
   int64_t i = 0;
+  if constexpr (std::is_invocable_v<decltype(f), Lanes::Vector>)
+    for (; i + Lanes::kLanes <= n; i += Lanes::kLanes) Lanes::store(y + i, f(Lanes::load(x + i)));
   for (; i + 8 <= n; i += 8) store8(y + i, f(load8(x + i)));
   if (i < n) store8_part(y + i, f(load8_part(x + i, n - i)), n - i);
 }
@@ -29,20 +31,20 @@ void binary_f32(const void* const* in, void* out, int64_t n, const LoopParams&) 
 }
 
 constexpr LoopRow kFloatRows[] = {
-    {"neg", unary_f32<[](f32x8 x) { return -x; }>},
-    {"abs", unary_f32<[](f32x8 x) { return abs8(x); }>},
-    {"floor", unary_f32<[](f32x8 x) { return vfloor(x); }>},
-    {"round", unary_f32<[](f32x8 x) { return vround(x); }>},
-    {"exp", unary_f32<[](f32x8 x) { return vexp(x); }>},
-    {"expm1", unary_f32<[](f32x8 x) { return vexpm1(x); }>},
-    {"log", unary_f32<[](f32x8 x) { return vlog(x); }>},
-    {"log1p", unary_f32<[](f32x8 x) { return vlog1p(x); }>},
+    {"neg", unary_f32<[](auto x) { return -x; }>},
+    {"abs", unary_f32<[](auto x) { return vabs(x); }>},
+    {"floor", unary_f32<[](auto x) { return vfloor(x); }>},
+    {"round", unary_f32<[](auto x) { return vround(x); }>},
+    {"exp", unary_f32<[](auto x) { return vexp(x); }>},
+    {"expm1", unary_f32<[](auto x) { return vexpm1(x); }>},
+    {"log", unary_f32<[](auto x) { return vlog(x); }>},
+    {"log1p", unary_f32<[](auto x) { return vlog1p(x); }>},
     {"sqrt", unary_f32<[](f32x8 x) { return sqrt8(x); }>},
     {"sin", unary_f32<[](f32x8 x) { return vsin(x); }>},
     {"cos", unary_f32<[](f32x8 x) { return vcos(x); }>},
-    {"tanh", unary_f32<[](f32x8 x) { return vtanh(x); }>},
-    {"erf", unary_f32<[](f32x8 x) { return verf(x); }>},
-    {"erfc", unary_f32<[](f32x8 x) { return verfc(x); }>},
+    {"tanh", unary_f32<[](auto x) { return vtanh(x); }>},
+    {"erf", unary_f32<[](auto x) { return verf(x); }>},
+    {"erfc", unary_f32<[](auto x) { return verfc(x); }>},
     {"add", binary_f32<[](f32x8 a, f32x8 b) { return a + b; }>},
     {"sub", binary_f32<[](f32x8 a, f32x8 b) { return a - b; }>},
     {"mul", binary_f32<[](f32x8 a, f32x8 b) { return a * b; }>},
