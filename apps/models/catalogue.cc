@@ -36,7 +36,8 @@ const Recipe& recipe_of(const Application& a) {
 
 std::vector<ModelFlag> flags_of(const Application& a) {
   const std::string_view family = a.family;
-  std::vector<ModelFlag> out;
+  std::vector<ModelFlag> out{{"freeze", std::string(),
+                              "a regular expression: layers with a weight in whose name it is found are not trained"}};
   if (family.starts_with("MobileNet"))
     out.push_back({"width_multiplier", 1.0, "of all layers: Keras's alpha", 1e-3, 100});
   if (family == "MobileNet")
@@ -70,10 +71,20 @@ Tensor prepared(Tensor x, const Application& a) {
   return x.dim(-1) == 3 ? preprocess_input(pixels, a.preprocess) : pixels;
 }
 
+void freeze(Model& model, const std::string& expression) {
+  if (expression.empty()) return;
+  try {
+    model.set_layers_trainable(expression, false);
+  } catch (const Error& e) {
+    throw Error(Status(e.status().code(), "freeze: " + e.status().message()));
+  }
+}
+
 ModelFn model_of(const Application& a) {
   return [&a](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     const Tensor x = prepared(image_of(features, params), a);
     Model model = a.build(options_of(a, {x.dim(1), x.dim(2), x.dim(3)}, params));
+    freeze(model, params.get<std::string>("freeze", ""));
     return classify(model(x), labels, mode, make_optimizer(params));
   };
 }

@@ -134,19 +134,6 @@ Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression*
   return out;
 }
 
-// "; did you mean 'batch'?"
-std::string meant(const std::string& name, const std::vector<std::string>& names) {
-  const std::string_view near = nearest(name, names);
-  return near.empty() ? "" : cat("; did you mean '", abbreviated(near), "'?");
-}
-
-// "'a', 'b' and 5 more"
-std::string quoted_first(const std::vector<std::string>& names) {
-  std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(cat("'", abbreviated(name), "'"));
-  return join_first(out, 5);
-}
-
 // A size of nothing would pass unnoticed.
 Status expect_open(const Plan& plan) {
   std::vector<std::string> open;
@@ -172,9 +159,7 @@ Status expect_found(const Plan& plan, const NameExpression& freeze) {
     if (freeze.is_in(data.name)) return {};
     names.push_back(data.name);
   }
-  return invalid("freeze: '", abbreviated(freeze.text()), "' is found in no variable's name; ",
-                 names.empty() ? "there is no variable" : "variables are " + quoted_first(names),
-                 meant(freeze.text(), names));
+  return invalid("freeze: ", freeze.found_in_none_of(names).message());
 }
 
 Status plan_weights(Plan& plan) {
