@@ -143,9 +143,17 @@ expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.p
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
-expect 1 "no input has an open dimension 'sequenc'; open are 'batch', 'sequence'; did you mean 'sequence'?" \
+expect 1 "no input has an open dimension 'sequenc' behind axis 0; open are 'sequence'; did you mean 'sequence'?" \
   "$tenon" import "$cases/tokens_next/model.onnx" --output "$work/versions" --dim sequenc=16
-expect 1 "no input has an open dimension 'q'; the file leaves none open" \
+for command in "import --output $work/versions" 'bench step' 'preflight --tpu v3-8' 'train --synthetic' 'predict --synthetic'; do
+  read -r -a words <<<"$command"
+  expect 1 "dimension 'batch' is axis 0 of input 'input_ids', which counts the rows, of which any number may come; of the other axes open are 'sequence'" \
+    "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim batch=4
+  expect 2 "--dim: 'sequence' is given twice" "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim sequence=4 --dim sequence=8
+  expect 2 "--dim: 'sequence=0', expected NAME=SIZE" "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim sequence=0
+done
+expect 1 "no input has an open dimension 'q' behind axis 0; the file leaves none open" \
   "$tenon" bench step "$cases/gemm_all_attributes/model.onnx" --dim q=3 --device cpu
+expect 2 'unknown flag --dim' "$tenon" preflight mobilenet_v2 --tpu v3-8 --dim height=32
 expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
 finish

@@ -137,14 +137,23 @@ Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression*
 // A size of nothing would pass unnoticed.
 Status expect_open(const Plan& plan) {
   std::vector<std::string> open;
+  std::map<std::string, std::string> rows;  // names of axis 0, and inputs that have them
   for (const ValueData& input : plan.file.graph.inputs)
-    for (const DimData& dim : input.dims)
-      if (dim.size < 0 && !dim.name.empty() && std::find(open.begin(), open.end(), dim.name) == open.end())
+    for (size_t a = 0; a < input.dims.size(); ++a) {
+      const DimData& dim = input.dims[a];
+      if (dim.size >= 0 || dim.name.empty()) continue;
+      if (a == 0)
+        rows.emplace(dim.name, input.name);
+      else if (std::find(open.begin(), open.end(), dim.name) == open.end())
         open.push_back(dim.name);
+    }
   for (const auto& [name, _] : plan.options.dims) {
     if (std::find(open.begin(), open.end(), name) != open.end()) continue;
-    return invalid("no input has an open dimension '", abbreviated(name), "'; ",
-                   open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open),
+    const std::string those = open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open);
+    if (const auto found = rows.find(name); found != rows.end())
+      return invalid("dimension '", abbreviated(name), "' is axis 0 of input '", abbreviated(found->second),
+                     "', which counts the rows, of which any number may come; of the other axes ", those);
+    return invalid("no input has an open dimension '", abbreviated(name), "' behind axis 0; ", those,
                    meant(name, open));
   }
   return {};
