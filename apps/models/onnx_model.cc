@@ -36,7 +36,7 @@ ImageInput image_input(const OnnxModel& model) {
   if (inputs.size() != 1) throw Error(no_data_for(model, "it has " + std::to_string(inputs.size()) + " inputs"));
   const OnnxValue& input = inputs[0];
   const std::vector<int64_t>& d = input.dims;
-  if (input.dtype != DType::kF32 || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] == 0)))
+  if (!is_float(input.dtype) || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] == 0)))
     throw Error(no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) +
                                        " of rank " + std::to_string(d.size())));
   if (d.size() == 2) return of_vectors(input);
@@ -225,8 +225,8 @@ Status no_data_for(const OnnxModel& model, const std::string& found) {
       Code::kUnsupported,
       terminal_text("ONNX file '" + model.path() + "': " + found) +
           "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
-          "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
-          "classes, of the next token, or of an answer's start and end");
+          "vectors, f32[n,numbers], or of other floats, and scores of classes; or ids of tokens, i64[n,length], with "
+          "scores of classes, of the next token, or of an answer's start and end");
 }
 
 const ModelInfo& onnx_model(const std::string& path) {
