@@ -28,6 +28,7 @@ struct ModelFlag {
 struct ExampleInfo {
   std::string kind;
   std::map<std::string, int64_t> numbers;
+  bool flat = false;  // images are vectors of numbers to it
 };
 
 struct ModelInfo {

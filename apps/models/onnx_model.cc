@@ -106,7 +106,8 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model) {
              {"channels", input.channels},
              {"num_classes", head > 0      ? head
                              : classes > 0 ? classes
-                                           : kUsualClasses}}};
+                                           : kUsualClasses}},
+            input.flat};
   };
   out.flags = onnx_flags();
   out.flags.push_back({"preprocess",

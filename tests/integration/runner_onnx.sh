@@ -107,7 +107,12 @@ expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" r
 : >"$work/empty.onnx"
 expect 1 'it has no graph' "$tenon" run "$work/empty.onnx"
 expect 1 "$work/none.onnx" "$tenon" run "$work/none.onnx"
-expect 1 'has no output_0.pb' "$tenon" run "$cases/lrn/model.onnx" --data "$work"
+expect 1 "--data: '$work' has no output_0.pb; expected a directory with input_0.pb, .. and output_0.pb, .., or with such directories" \
+  "$tenon" run "$cases/lrn/model.onnx" --data "$work"
+expect 1 "--data: there is no directory '$work/none'; expected" "$tenon" run "$cases/lrn/model.onnx" --data "$work/none"
+expect 1 "--data: '$cases/lrn/model.onnx' is a file; expected" "$tenon" run "$cases/lrn/model.onnx" --data "$cases/lrn/model.onnx"
+mkdir -p "$work/half/test_data_set_0"
+expect 1 "--data: '$work/half/test_data_set_0' has no output_0.pb" "$tenon" run "$cases/lrn/model.onnx" --data "$work/half"
 expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"

@@ -69,6 +69,12 @@ done
 awk -F, 'NR == FNR { for (i = 4; i <= NF; ++i) first[FNR, i] = $i; next }
          FNR > 1 { for (i = 4; i <= NF; ++i) if (($i - first[FNR, i]) ^ 2 > 1e-10) exit 1 }
          END { if (FNR != 65) exit 1 }' vectors_1.csv vectors_11.csv || complain "f64 differs: $(tail -n 1 vectors_1.csv), $(tail -n 1 vectors_11.csv)"
+expect 0 '' "$tenon" inspect model vectors_11.onnx
+grep -q '^vectors_11.onnx for vectors of 64 and 4 classes: 260 parameters, 260 of them trained$' out || complain "vectors: $(tail -n 1 out)"
+expect 0 '' "$tenon" inspect model vectors_11.onnx --data_dir data
+grep -q 'for vectors of 64 and' out || complain "vectors of images: $(tail -n 1 out)"
+expect 0 '' "$tenon" inspect model other.onnx
+grep -q 'for images of 8x8x1 and' out || complain "images: $(tail -n 1 out)"
 expect 0 '' "$tenon" inspect checkpoint vectors_11
 grep -q '^w .*f64\[64,4\]' out || complain "f64 is kept as it is: $(cat out)"
 
