@@ -124,6 +124,9 @@ Walk::Walk(const Plan& plan, Graph& graph, const Features& features)
       scope_(graph.scope()),
       opsets_{&plan.file.opsets} {
   scopes_.emplace_back();
+  if (!graph_.of_object)
+    for (size_t i = 0; i < graph_.variables.size(); ++i)
+      made_before_.emplace(graph_.variables[i].name, graph_.variable_value(static_cast<int>(i)));
   take_features(features);
   make_weights();
 }
@@ -179,8 +182,8 @@ void Walk::make_weights() {
 // One that was made in an earlier call of the same function is that.
 Tensor Walk::own_variable(const std::string& name, const Type& type, const Initializer& first, bool trainable) {
   const std::string whole = scope_.empty() ? name : scope_ + "/" + name;
-  if (const Variable* there = graph_.of_object ? nullptr : graph_.find_variable(whole))
-    return current(Tensor(&graph_, graph_.inputs[static_cast<size_t>(there->input)].value));
+  if (const auto there = made_before_.find(whole); there != made_before_.end())
+    return current(Tensor(&graph_, there->second));
   const Tensor like = full(graph_, DType::kF32, {}, 0);
   return variable(like, name, type.shape, first, trainable, type.dtype);
 }
