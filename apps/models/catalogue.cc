@@ -43,6 +43,9 @@ std::vector<ModelFlag> flags_of(const Application& a) {
   if (family == "MobileNet")
     out.push_back({"depth_multiplier", int64_t{1}, "channels that each channel becomes", 1, 1000});
   if (family == "MobileNetV3") out.push_back({"minimalistic", false, "ReLU, no squeeze and excite, kernels of 3x3"});
+  if (family == "EfficientNet")
+    out.push_back(
+        {"imagenet_weights", false, "weights are those of ImageNet that Keras publishes, as its \"imagenet\""});
   if (family == "AmoebaNet") {
     out.push_back({"num_layers", int64_t{18}, "normal cells", 3, 1000});
     out.push_back({"num_filters", int64_t{256}, "of the first normal cell, a multiple of 16", 16, 1 << 20});
@@ -57,6 +60,7 @@ applications::Options options_of(const Application& a, const Shape& image, const
   if (family.starts_with("MobileNet")) o.alpha = params.get<double>("width_multiplier", 1);
   if (family == "MobileNet") o.depth_multiplier = params.get<int64_t>("depth_multiplier", 1);
   if (family == "MobileNetV3") o.minimalistic = params.get<bool>("minimalistic", false);
+  if (family == "EfficientNet") o.imagenet_weights = params.get<bool>("imagenet_weights", false);
   if (family == "AmoebaNet") {
     o.num_layers = params.get<int64_t>("num_layers", 18);
     o.num_filters = params.get<int64_t>("num_filters", 256);

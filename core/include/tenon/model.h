@@ -220,7 +220,7 @@ class Model : public Layer {
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
   // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
   // are those of save(), or the strategy's, or those behind the model's own, "base/dense/kernel". Of a file of save() they
-  // take the weights, as Keras does of a .keras file. Floats of another width become the weights'.
+  // take the weights, as Keras does of a .keras file. Floats and whole numbers of another width become the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
   // As Keras's export(): EXPORT_DIR_BASE/VERSION (tenon/export.h), whose "serving_default" takes input_names() and gives output_0,
