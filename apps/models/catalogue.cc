@@ -36,12 +36,16 @@ const Recipe& recipe_of(const Application& a) {
 
 std::vector<ModelFlag> flags_of(const Application& a) {
   const std::string_view family = a.family;
-  std::vector<ModelFlag> out;
+  std::vector<ModelFlag> out{{"freeze", std::string(),
+                              "a regular expression: layers with a weight in whose name it is found are not trained"}};
   if (family.starts_with("MobileNet"))
     out.push_back({"width_multiplier", 1.0, "of all layers: Keras's alpha", 1e-3, 100});
   if (family == "MobileNet")
     out.push_back({"depth_multiplier", int64_t{1}, "channels that each channel becomes", 1, 1000});
   if (family == "MobileNetV3") out.push_back({"minimalistic", false, "ReLU, no squeeze and excite, kernels of 3x3"});
+  if (family == "EfficientNet")
+    out.push_back(
+        {"imagenet_weights", false, "weights are those of ImageNet that Keras publishes, as its \"imagenet\""});
   if (family == "AmoebaNet") {
     out.push_back({"num_layers", int64_t{18}, "normal cells", 3, 1000});
     out.push_back({"num_filters", int64_t{256}, "of the first normal cell, a multiple of 16", 16, 1 << 20});
@@ -56,6 +60,7 @@ applications::Options options_of(const Application& a, const Shape& image, const
   if (family.starts_with("MobileNet")) o.alpha = params.get<double>("width_multiplier", 1);
   if (family == "MobileNet") o.depth_multiplier = params.get<int64_t>("depth_multiplier", 1);
   if (family == "MobileNetV3") o.minimalistic = params.get<bool>("minimalistic", false);
+  if (family == "EfficientNet") o.imagenet_weights = params.get<bool>("imagenet_weights", false);
   if (family == "AmoebaNet") {
     o.num_layers = params.get<int64_t>("num_layers", 18);
     o.num_filters = params.get<int64_t>("num_filters", 256);
@@ -70,10 +75,20 @@ Tensor prepared(Tensor x, const Application& a) {
   return x.dim(-1) == 3 ? preprocess_input(pixels, a.preprocess) : pixels;
 }
 
+void freeze(Model& model, const std::string& expression) {
+  if (expression.empty()) return;
+  try {
+    model.set_layers_trainable(expression, false);
+  } catch (const Error& e) {
+    throw Error(Status(e.status().code(), "freeze: " + e.status().message()));
+  }
+}
+
 ModelFn model_of(const Application& a) {
   return [&a](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     const Tensor x = prepared(image_of(features, params), a);
     Model model = a.build(options_of(a, {x.dim(1), x.dim(2), x.dim(3)}, params));
+    freeze(model, params.get<std::string>("freeze", ""));
     return classify(model(x), labels, mode, make_optimizer(params));
   };
 }

@@ -20,6 +20,7 @@ struct ModelFlag {
   std::string help;
   double low = 0, high = 1e9;             // of numbers
   std::vector<std::string> choices = {};  // of strings
+  bool repeats = false;                   // a string that may be given several times: one a line
 };
 
 // What a model is trained on: one of the runner's kinds of data by name, and the numbers of an example ("height",
@@ -27,6 +28,7 @@ struct ModelFlag {
 struct ExampleInfo {
   std::string kind;
   std::map<std::string, int64_t> numbers;
+  bool flat = false;  // images are vectors of numbers to it
 };
 
 struct ModelInfo {
@@ -82,6 +84,10 @@ std::span<const BenchCase> catalogue_cases();
 // A step of a model that an ONNX file has, on 32 examples of its inputs; `dims` are sizes of dimensions that it leaves open, by their names.
 // Throws Error where it cannot be read.
 const BenchCase& onnx_case(const std::string& path, const std::map<std::string, int64_t>& dims);
+// What that is by the parameter and flag "dim", NAME=SIZE a line.
+Result<std::map<std::string, int64_t>> onnx_dims(const std::string& lines);
+inline constexpr const char* kDimHelp =
+    "NAME=SIZE: the size of a dimension that the file leaves open; may be given several times";
 // A case of either list.
 const BenchCase* find_bench_case(std::string_view name);
 

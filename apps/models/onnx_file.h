@@ -9,10 +9,8 @@
 
 namespace tenon::models {
 
-// Reads the parameters freeze and replace_head.
-OnnxOptions onnx_options(const Params& params);
-// Throws where freeze finds nothing, before anything is written.
-void expect_useful(const OnnxModel& model, const Params& params);
+// The model as the parameters freeze, replace_head and dim say. Throws where one of them has no effect on it.
+OnnxModel tuned(const OnnxModel& model, const Params& params);
 std::vector<ModelFlag> onnx_flags();
 // What every such model is trained with, unless flags say otherwise. The model, its examples and further flags are the caller's.
 ModelInfo onnx_info(const std::string& path);

@@ -1,7 +1,9 @@
 // Models of ONNX files for the runner: classifiers of images, or of vectors that images are flattened to. Data have pixels from -1 to 1;
 // --preprocess says what the file's model takes.
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "models/onnx_file.h"
 #include "tenon/applications.h"
@@ -23,7 +25,8 @@ bool are_channels(int64_t size) { return size == 1 || size == 3 || size == 4; }
 
 // One example's numbers as images of one channel, square where they can be.
 ImageInput of_vectors(const OnnxValue& input) {
-  const int64_t numbers = input.dims[1], side = std::llround(std::sqrt(static_cast<double>(numbers)));
+  const int64_t numbers = input.dims[1] > 0 ? input.dims[1] : kAnySize,
+                side = std::llround(std::sqrt(static_cast<double>(numbers)));
   const bool is_square = side * side == numbers;
   return {input.name, false, true, is_square ? side : 1, is_square ? side : numbers, 1};
 }
@@ -33,7 +36,7 @@ ImageInput image_input(const OnnxModel& model) {
   if (inputs.size() != 1) throw Error(no_data_for(model, "it has " + std::to_string(inputs.size()) + " inputs"));
   const OnnxValue& input = inputs[0];
   const std::vector<int64_t>& d = input.dims;
-  if (input.dtype != DType::kF32 || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] < 1)))
+  if (!is_float(input.dtype) || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] == 0)))
     throw Error(no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) +
                                        " of rank " + std::to_string(d.size())));
   if (d.size() == 2) return of_vectors(input);
@@ -81,19 +84,21 @@ struct Opened {
   std::unique_ptr<BenchCase> bench;
 };
 
-ModelFn model_fn(const OnnxModel& model, const ImageInput& input) {
-  return [model, input](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-    const OnnxModel tuned = model.with(onnx_options(params)).take();
+ModelFn model_fn(const OnnxModel& file) {
+  return [file](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
+    const OnnxModel model = tuned(file, params);
+    const ImageInput input = image_input(model);
     const Tensor x = as_input(image_of(features, params), input, params.get<std::string>("preprocess", "tf"));
-    return classify(logits_of(tuned, x, input.name), labels, mode, make_optimizer(params));
+    return classify(logits_of(model, x, input.name), labels, mode, make_optimizer(params));
   };
 }
 
-ModelInfo image_info(const std::string& path, const OnnxModel& model, const ImageInput& input) {
+ModelInfo image_info(const std::string& path, const OnnxModel& model) {
+  (void)image_input(model);  // which refuses others
   ModelInfo out = onnx_info(path);
-  out.model = model_fn(model, input);
-  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
-    expect_useful(model, params);
+  out.model = model_fn(model);
+  out.example = [model, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    const ImageInput input = image_input(tuned(model, params));
     const int64_t head = params.get<int64_t>("replace_head", 0);
     return {"images",
             {{"height", input.height},
@@ -101,7 +106,8 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model, const Imag
              {"channels", input.channels},
              {"num_classes", head > 0      ? head
                              : classes > 0 ? classes
-                                           : kUsualClasses}}};
+                                           : kUsualClasses}},
+            input.flat};
   };
   out.flags = onnx_flags();
   out.flags.push_back({"preprocess",
@@ -156,17 +162,33 @@ Opened& opened(std::string_view path) {
 
 bool is_onnx_file(std::string_view name) { return name.ends_with(".onnx"); }
 
-void expect_useful(const OnnxModel& model, const Params& params) {
-  if (!params.get<std::string>("freeze", "").empty()) (void)model.with(onnx_options(params)).take();
+OnnxModel tuned(const OnnxModel& model, const Params& params) {
+  const OnnxOptions options{.dims = onnx_dims(params.get<std::string>("dim", "")).take(),
+                            .freeze = params.get<std::string>("freeze", ""),
+                            .replace_head = params.get<int64_t>("replace_head", 0)};
+  const bool changes = !options.dims.empty() || !options.freeze.empty() || options.replace_head != 0;
+  return changes ? model.with(options).take() : model;
 }
 
-OnnxOptions onnx_options(const Params& params) {
-  return {.freeze = params.get<std::string>("freeze", ""), .replace_head = params.get<int64_t>("replace_head", 0)};
+Result<std::map<std::string, int64_t>> onnx_dims(const std::string& lines) {
+  std::map<std::string, int64_t> out;
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);) {
+    const size_t equals = line.rfind('=');
+    int64_t size = 0;
+    const char* const end = line.data() + line.size();
+    const bool number = equals != line.npos && std::from_chars(line.data() + equals + 1, end, size).ptr == end;
+    if (!number || size < 1) return Status(Code::kInvalid, "dim: '" + line + "', expected NAME=SIZE");
+    if (!out.emplace(line.substr(0, equals), size).second)
+      return Status(Code::kInvalid, "dim: '" + line.substr(0, equals) + "' is given twice");
+  }
+  return out;
 }
 
 std::vector<ModelFlag> onnx_flags() {
   return {{"freeze", std::string(), "a regular expression: weights in whose names it is found are not trained"},
-          {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20}};
+          {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20},
+          {.name = "dim", .value = std::string(), .help = kDimHelp, .repeats = true}};
 }
 
 ModelInfo onnx_info(const std::string& path) {
@@ -204,15 +226,15 @@ Status no_data_for(const OnnxModel& model, const std::string& found) {
       Code::kUnsupported,
       terminal_text("ONNX file '" + model.path() + "': " + found) +
           "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
-          "vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], with scores of "
-          "classes, of the next token, or of an answer's start and end");
+          "vectors, f32[n,numbers], or of other floats, and scores of classes; or ids of tokens, i64[n,length], with "
+          "scores of classes, of the next token, or of an answer's start and end");
 }
 
 const ModelInfo& onnx_model(const std::string& path) {
   Opened& file = opened(path);
   if (file.info.model) return file.info;
   file.info = takes_tokens(file.model) ? token_info(file.path, file.model, token_input(file.model).take())
-                                       : image_info(file.path, file.model, image_input(file.model));
+                                       : image_info(file.path, file.model);
   return file.info;
 }
 

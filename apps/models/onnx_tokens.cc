@@ -196,10 +196,11 @@ ModelInfo token_info(const std::string& path, const OnnxModel& model, const Toke
   ModelInfo out = onnx_info(path);
   out.model = [model, input](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     expect_known(input, model, params);
-    return answered(model.with(onnx_options(params)).take(), input, asked(input, features), labels, mode, params);
+    return answered(tuned(model, params), input, asked(input, features), labels, mode, params);
   };
-  out.example = [model, input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
-    expect_useful(model, params);
+  out.example = [model, open = input, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
+    expect_known(open, model, params);
+    const TokenInput input = token_input(tuned(model, params)).take();
     std::map<std::string, int64_t> numbers{{"max_length", input.length},
                                            {"vocab_size", input.vocabulary > 0 ? input.vocabulary : kUsualVocabulary}};
     if (input.task == Task::kNextToken) return {"text", numbers};

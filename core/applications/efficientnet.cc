@@ -79,13 +79,22 @@ class Efficient {
 
  private:
   Map prepared(Map x) const {
-    if (!version_.second) return apply(apply(x, Rescaling(1.0 / 255)), Normalization());
+    if (!version_.second) return normalized(apply(x, Rescaling(1.0 / 255)));
     if (!options_.include_preprocessing) return x;
     const bool is_b = std::string(version_.name).find("-b") != std::string::npos;
     if (!is_b || x.channels != 3) return apply(x, Rescaling(1.0 / 128, -1));
     return apply(apply(x, Rescaling(1.0 / 255)),
                  Normalization({.mean = {0.485F, 0.456F, 0.406F},
                                 .variance = {0.229F * 0.229F, 0.224F * 0.224F, 0.225F * 0.225F}}));
+  }
+
+  // By moments that are weights.
+  Map normalized(const Map& x) const {
+    const Map y = apply(x, Normalization());
+    if (!options_.imagenet_weights) return y;
+    if (x.channels != 3)
+      fail("applications: imagenet_weights are of images of 3 channels, and these have ", x.channels);
+    return apply(y, Normalization({.mean = {0, 0, 0}, .variance = {0.229F, 0.224F, 0.225F}}));
   }
 
   static Map plain(const Map& x, int64_t filters, int64_t kernel, int64_t stride, Padding padding,
@@ -140,7 +149,8 @@ class Efficient {
 };
 
 Model efficientnet(const Options& o, const Version& version) {
-  expect_options(o, version.name, {.preprocessing = version.second, .dropout = true, .drop_connect = true});
+  expect_options(o, version.name,
+                 {.preprocessing = version.second, .dropout = true, .drop_connect = true, .imagenet = !version.second});
   const Map input = image(o, {.size = version.size});
   Top top = named_top();
   top.dropout = o.dropout.value_or(version.dropout);

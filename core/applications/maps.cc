@@ -167,6 +167,7 @@ void expect_options(const Options& o, const char* model, const Has& has) {
   if (o.depth_multiplier != 1 && !has.depth_multiplier) refuse("depth_multiplier");
   if (o.minimalistic && !has.minimalistic) refuse("minimalistic");
   if (!o.include_preprocessing && !has.preprocessing) refuse("include_preprocessing");
+  if (o.imagenet_weights && !has.imagenet) refuse("imagenet_weights");
   if (o.dropout && !has.dropout) refuse("dropout");
   if (o.drop_connect_rate && !has.drop_connect) refuse("drop_connect_rate");
   if (o.num_layers && !has.cells) refuse("num_layers");

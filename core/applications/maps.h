@@ -80,7 +80,7 @@ Model finish(const Map& input, const Symbol& output, const Options& options, con
 // Refuses options that the family does not have: those beside `has`.
 struct Has {
   bool alpha = false, depth_multiplier = false, minimalistic = false, preprocessing = false, dropout = false,
-       drop_connect = false, cells = false;
+       drop_connect = false, imagenet = false, cells = false;
 };
 void expect_options(const Options& options, const char* model, const Has& has);
 

@@ -56,4 +56,16 @@ size_t utf8_sequence(std::string_view text) {
   return n;
 }
 
+std::string meant(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string_view near = nearest(word, candidates);
+  return near.empty() ? "" : cat("; did you mean '", abbreviated(near), "'?");
+}
+
+std::string quoted_first(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 5;
+  std::vector<std::string> quoted;
+  for (const std::string& name : names) quoted.push_back(cat("'", abbreviated(name), "'"));
+  return join_first(quoted, kMost);
+}
+
 }  // namespace tenon

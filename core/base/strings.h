@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "tenon/status.h"
 
@@ -89,6 +90,10 @@ std::string abbreviated(std::string_view text, size_t most = 80);
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates);
 size_t edit_distance(std::string_view a, std::string_view b);
+// "; did you mean 'batch'?", or "".
+std::string meant(std::string_view word, const std::vector<std::string>& candidates);
+// "'a', 'b' and 5 more", each name abbreviated.
+std::string quoted_first(const std::vector<std::string>& names);
 
 template <class Range>
 std::string_view nearest(std::string_view word, const Range& candidates) {

@@ -1,7 +1,11 @@
 #include "runtime/barriers.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 #include <vector>
+
+#include "runtime/touched_bytes.h"
 
 namespace tenon::plugin {
 namespace {
@@ -16,12 +20,28 @@ struct Access {
   bool write, serial;
 };
 
-bool conflict(const Access& a, const Access& b) {
-  if (a.serial && b.serial) return false;  // same thread, in order
-  if (!a.write && !b.write) return false;
-  return a.place.base == b.place.base && a.place.offset < b.place.offset + b.bytes &&
-         b.place.offset < a.place.offset + a.bytes;
-}
+// What steps have touched since the threads met.
+class OpenAccesses {
+ public:
+  bool conflicts(const Access& a) const {
+    for (const bool write : {false, true})
+      for (const bool serial : {false, true}) {
+        if (serial && a.serial) continue;  // same thread, in order
+        if (!write && !a.write) continue;
+        const auto found = touched_.find({a.place.base, write, serial});
+        if (found != touched_.end() && found->second.overlap(a.place.offset, a.place.offset + a.bytes)) return true;
+      }
+    return false;
+  }
+  void add(const Access& a) {
+    touched_[{a.place.base, a.write, a.serial}].add(a.place.offset, a.place.offset + a.bytes);
+  }
+  void clear() { touched_.clear(); }
+
+ private:
+  using How = std::tuple<decltype(Place::base), bool, bool>;  // base, write, serial
+  std::map<How, TouchedBytes> touched_;
+};
 
 std::vector<Access> accesses(const GraphView& graph, const Step& step) {
   std::vector<Access> out;
@@ -44,14 +64,12 @@ std::vector<Access> accesses(const GraphView& graph, const Step& step) {
 
 // Threads meet before a step that touches what another thread may still be working on.
 void add_barriers(const GraphView& graph, Plan& plan) {
-  std::vector<Access> open;
+  OpenAccesses open;
   for (Step& step : plan.steps) {
     const std::vector<Access> now = accesses(graph, step);
-    step.barrier = std::any_of(now.begin(), now.end(), [&](const Access& a) {
-      return std::any_of(open.begin(), open.end(), [&](const Access& b) { return conflict(a, b); });
-    });
+    step.barrier = std::any_of(now.begin(), now.end(), [&](const Access& a) { return open.conflicts(a); });
     if (step.barrier) open.clear();
-    open.insert(open.end(), now.begin(), now.end());
+    for (const Access& a : now) open.add(a);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file/file.h"
 #include "checkpoint/checkpoint_state.h"
+#include "checkpoint/keras/hdf5_index.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/tensor_bundle.h"
 #include "data/chain/cache/cache_file.h"
@@ -50,6 +51,42 @@ void safetensors() {
                            {"global_step", {DType::kI64, {}}, ones}},
                           {{"format", "tenon"}}));
   seed("safetensors", "four_tensors", read_file("s").take());
+}
+
+// As the child process says what is in a file: of Keras 3, and of Keras 2.
+void keras() {
+  const auto weight = [](const char* path, std::vector<int64_t> dims, int64_t offset) {
+    int64_t bytes = 4;
+    for (const int64_t dim : dims) bytes *= dim;
+    return Hdf5Dataset{
+        .path = path, .type = Hdf5Type::kF32, .text = {}, .dims = std::move(dims), .offset = offset, .bytes = bytes};
+  };
+  seed("keras", "keras_3",
+       bytes_of({{weight("layers/dense/vars/0", {2, 3}, 0), weight("layers/dense/vars/1", {3}, 24),
+                  weight("layers/lstm/cell/vars/0", {1, 4}, 8), weight("optimizer/vars/0", {}, 0)},
+                 {{"layers/dense/vars", "name", {"head"}}}}));
+  seed("keras", "keras_2",
+       bytes_of({{weight("dense/dense/kernel:0", {2, 3}, 0), weight("dense/dense/bias:0", {3}, 24)},
+                 {{"", "layer_names", {"input", "dense"}},
+                  {"input", "weight_names", {}},
+                  {"dense", "weight_names", {"dense/kernel:0", "dense/bias:0"}}}}));
+}
+
+// What an HDF5 library says (seam/hdf5_library.cc), a byte or two for each answer.
+void hdf5() {
+  const std::string opened("\0\0", 2), info("\1\0\0\0", 4), one_link("\1\0\3", 3);
+  // A dataset f32[2,3], and what it has beside its place: deflated chunks; plain bytes of the file.
+  const std::string dataset("\1\2\0\2\2\3\5\0\0\0\0\0", 12), chunks("\1\0\1\0\4\2\0\2\3\0\1", 11),
+      contiguous("\0\0\0\1\x40\0\0\0\0\0\0\0\0", 13);
+  seed("hdf5", "chunks", opened + info + one_link + dataset + chunks);
+  seed("hdf5", "contiguous", opened + info + one_link + dataset + contiguous);
+  // The root's attribute layer_names of two texts of eight bytes, then of two of any length.
+  for (const char fixed : {'\1', '\0'})
+    seed("hdf5", fixed ? "texts" : "free_texts",
+         opened + std::string("\1\0\1\0\0\4", 6) + fixed + std::string("\1\2\2\0abc", 7) + one_link + dataset + chunks);
+  std::string deep = opened + info;
+  for (char i = 2; i < 90; ++i) deep += one_link + std::string("\0\0\0\0", 4) + i + std::string("\0\0\0", 3);
+  seed("hdf5", "deep", deep);
 }
 
 void cache() {
@@ -139,6 +176,8 @@ int main(int argc, char** argv) {
   bundles();
   cache();
   safetensors();
+  keras();
+  hdf5();
   records();
   images();
   texts();

@@ -43,6 +43,8 @@ Options options_of(int argc, char** argv, int first) {
       o.minimalistic = value == "1";
     else if (key == "include_preprocessing")
       o.include_preprocessing = value == "1";
+    else if (key == "imagenet_weights")
+      o.imagenet_weights = value == "1";
     else if (key == "classifier_activation")
       o.classifier_activation = value;
     else

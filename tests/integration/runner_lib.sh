@@ -42,6 +42,37 @@ make_idx() {
     }' "$1" "$2" "$3"
 }
 
+# An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | node OP NAME INPUTS OUTPUTS
+# [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end.
+make_onnx() {
+  perl -e '
+    sub varint { my ($n, $out) = ($_[0], ""); while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7 } $out . chr($n) }
+    sub field { my $text = $_[1]; $text =~ s/%0a/\n/g; varint($_[0] << 3 | 2) . varint(length $text) . $text }
+    sub number { varint($_[0] << 3) . varint($_[1]) }
+    sub list { split /,/, $_[0] // "" }
+    sub value {
+      my ($name, $type, $dims) = @_;
+      my $shape = join "", map { field(1, /^\d+$/ ? number(1, $_) : field(2, $_)) } list($dims);
+      field(1, $name) . field(2, field(1, number(1, $type) . field(2, $shape)));
+    }
+    my %pack = (1 => "f<", 7 => "q<", 11 => "d<");
+    my ($opset, $graph) = (18, "");
+    binmode STDOUT;
+    while (my $line = <STDIN>) {
+      chomp $line;
+      my ($what, @w) = split / /, $line;
+      $opset = $w[0] if $what eq "opset";
+      $graph .= field($what eq "input" ? 11 : 12, value(@w)) if $what eq "input" || $what eq "output";
+      $graph .= field(5, join("", map { number(1, $_) } list($w[2])) . number(2, $w[1]) . field(8, $w[0]) .
+                         field(9, join "", map { pack($pack{$w[1]}, $_) } list($w[3]))) if $what eq "tensor";
+      $graph .= field(1, join("", map { field(1, $_) } list($w[2])) . join("", map { field(2, $_) } list($w[3])) .
+                         field(3, $w[1]) . field(4, $w[0]) .
+                         join "", map { my ($a, $n) = split /=/; field(5, field(1, $a) . number(3, $n) . number(20, 2)) } @w[4 .. $#w])
+        if $what eq "node";
+    }
+    print number(1, 8) . field(7, $graph) . field(8, number(2, $opset))'
+}
+
 # expect CODE PATTERN COMMAND..: the exit code, and one line on standard error that contains PATTERN (a fixed string).
 expect() {
   local code=$1 pattern=$2

@@ -5,37 +5,6 @@
 cases=$(cd "$(dirname "$0")/../fixtures/onnx" && pwd)
 count=$(find "$cases" -name model.onnx | wc -l)
 
-# An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | node OP NAME INPUTS OUTPUTS
-# [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end.
-make_onnx() {
-  perl -e '
-    sub varint { my ($n, $out) = ($_[0], ""); while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7 } $out . chr($n) }
-    sub field { my $text = $_[1]; $text =~ s/%0a/\n/g; varint($_[0] << 3 | 2) . varint(length $text) . $text }
-    sub number { varint($_[0] << 3) . varint($_[1]) }
-    sub list { split /,/, $_[0] // "" }
-    sub value {
-      my ($name, $type, $dims) = @_;
-      my $shape = join "", map { field(1, /^\d+$/ ? number(1, $_) : field(2, $_)) } list($dims);
-      field(1, $name) . field(2, field(1, number(1, $type) . field(2, $shape)));
-    }
-    my %pack = (1 => "f<", 7 => "q<", 11 => "d<");
-    my ($opset, $graph) = (18, "");
-    binmode STDOUT;
-    while (my $line = <STDIN>) {
-      chomp $line;
-      my ($what, @w) = split / /, $line;
-      $opset = $w[0] if $what eq "opset";
-      $graph .= field($what eq "input" ? 11 : 12, value(@w)) if $what eq "input" || $what eq "output";
-      $graph .= field(5, join("", map { number(1, $_) } list($w[2])) . number(2, $w[1]) . field(8, $w[0]) .
-                         field(9, join "", map { pack($pack{$w[1]}, $_) } list($w[3]))) if $what eq "tensor";
-      $graph .= field(1, join("", map { field(1, $_) } list($w[2])) . join("", map { field(2, $_) } list($w[3])) .
-                         field(3, $w[1]) . field(4, $w[0]) .
-                         join "", map { my ($a, $n) = split /=/; field(5, field(1, $a) . number(3, $n) . number(20, 2)) } @w[4 .. $#w])
-        if $what eq "node";
-    }
-    print number(1, 8) . field(7, $graph) . field(8, number(2, $opset))'
-}
-
 echo '# test cases'
 expect 0 '' "$tenon" run --tests "$cases" --device cpu
 [ "$(tail -n 1 "$work/out")" = "$count tests: $count passed, 0 failed, 0 unsupported" ] || complain "on cpu: $(cat "$work/out")"
@@ -138,14 +107,27 @@ expect 1 "ONNX file '$work/cut.onnx': it is cut off or no ONNX model" "$tenon" r
 : >"$work/empty.onnx"
 expect 1 'it has no graph' "$tenon" run "$work/empty.onnx"
 expect 1 "$work/none.onnx" "$tenon" run "$work/none.onnx"
-expect 1 'has no output_0.pb' "$tenon" run "$cases/lrn/model.onnx" --data "$work"
+expect 1 "--data: '$work' has no output_0.pb; expected a directory with input_0.pb, .. and output_0.pb, .., or with such directories" \
+  "$tenon" run "$cases/lrn/model.onnx" --data "$work"
+expect 1 "--data: there is no directory '$work/none'; expected" "$tenon" run "$cases/lrn/model.onnx" --data "$work/none"
+expect 1 "--data: '$cases/lrn/model.onnx' is a file; expected" "$tenon" run "$cases/lrn/model.onnx" --data "$cases/lrn/model.onnx"
+mkdir -p "$work/half/test_data_set_0"
+expect 1 "--data: '$work/half/test_data_set_0' has no output_0.pb" "$tenon" run "$cases/lrn/model.onnx" --data "$work/half"
 expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
 expect 2 'expected one FILE.onnx' "$tenon" run
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
-expect 1 "no input has an open dimension 'sequenc'; open are 'batch', 'sequence'; did you mean 'sequence'?" \
+expect 1 "no input has an open dimension 'sequenc' behind axis 0; open are 'sequence'; did you mean 'sequence'?" \
   "$tenon" import "$cases/tokens_next/model.onnx" --output "$work/versions" --dim sequenc=16
-expect 1 "no input has an open dimension 'q'; the file leaves none open" \
+for command in "import --output $work/versions" 'bench step' 'preflight --tpu v3-8' 'train --synthetic' 'predict --synthetic'; do
+  read -r -a words <<<"$command"
+  expect 1 "dimension 'batch' is axis 0 of input 'input_ids', which counts the rows, of which any number may come; of the other axes open are 'sequence'" \
+    "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim batch=4
+  expect 2 "--dim: 'sequence' is given twice" "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim sequence=4 --dim sequence=8
+  expect 2 "--dim: 'sequence=0', expected NAME=SIZE" "$tenon" "${words[@]}" "$cases/tokens_next/model.onnx" --dim sequence=0
+done
+expect 1 "no input has an open dimension 'q' behind axis 0; the file leaves none open" \
   "$tenon" bench step "$cases/gemm_all_attributes/model.onnx" --dim q=3 --device cpu
+expect 2 'unknown flag --dim' "$tenon" preflight mobilenet_v2 --tpu v3-8 --dim height=32
 expect 2 "has no directory with a model.onnx" "$tenon" run --tests "$work/versions"
 finish

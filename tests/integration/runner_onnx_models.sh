@@ -49,6 +49,35 @@ expect 0 '' "$tenon" bench step other.onnx --device cpu --rounds 1 --batch_size 
 expect 0 '' "$tenon" import other.onnx --output versions --version 3 --format onnx --device cpu
 [ -s versions/3/model.onnx ] || complain 'no version'
 
+echo '# vectors of f32 and of f64: untrained, four classes are equally likely; trained, both learn the same'
+for type in 1 11; do
+  make_onnx >vectors_$type.onnx <<FILE
+input x $type batch,64
+tensor w $type 64,4 $(printf '0,%.0s' $(seq 255))0
+tensor b $type 4 0,0,0,0
+node Gemm dense x,w,b y
+output y $type batch,4
+FILE
+  expect 0 '' "$tenon" evaluate vectors_$type.onnx --data_dir data --device cpu --json
+  awk "BEGIN { exit !(($(result loss) - log(4)) ^ 2 < 1e-12) }" || complain "vectors of type $type: $(cat out)"
+  expect 0 '' "$tenon" train vectors_$type.onnx --data_dir data --model_dir vectors_$type --device cpu --optimizer adam --learning_rate 0.01 \
+    --train_steps 100 --train_batch_size 16 --noaugment --quiet
+  expect 0 '' "$tenon" predict --model_dir vectors_$type --data_dir data --device cpu --output vectors_$type.csv
+  expect 0 '' "$tenon" evaluate --model_dir vectors_$type --data_dir data --device cpu --json
+  [ "$(result accuracy)" = 1 ] || complain "vectors of type $type: $(cat out)"
+done
+awk -F, 'NR == FNR { for (i = 4; i <= NF; ++i) first[FNR, i] = $i; next }
+         FNR > 1 { for (i = 4; i <= NF; ++i) if (($i - first[FNR, i]) ^ 2 > 1e-10) exit 1 }
+         END { if (FNR != 65) exit 1 }' vectors_1.csv vectors_11.csv || complain "f64 differs: $(tail -n 1 vectors_1.csv), $(tail -n 1 vectors_11.csv)"
+expect 0 '' "$tenon" inspect model vectors_11.onnx
+grep -q '^vectors_11.onnx for vectors of 64 and 4 classes: 260 parameters, 260 of them trained$' out || complain "vectors: $(tail -n 1 out)"
+expect 0 '' "$tenon" inspect model vectors_11.onnx --data_dir data
+grep -q 'for vectors of 64 and' out || complain "vectors of images: $(tail -n 1 out)"
+expect 0 '' "$tenon" inspect model other.onnx
+grep -q 'for images of 8x8x1 and' out || complain "images: $(tail -n 1 out)"
+expect 0 '' "$tenon" inspect checkpoint vectors_11
+grep -q '^w .*f64\[64,4\]' out || complain "f64 is kept as it is: $(cat out)"
+
 echo '# mistakes'
 mkdir nothing
 expect 1 'nothing: has no checkpoint' "$tenon" evaluate other.onnx --model_dir nothing --data_dir data --device cpu

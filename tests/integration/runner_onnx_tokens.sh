@@ -87,6 +87,15 @@ for name in classes span next; do
   expect 0 '' "$tenon" preflight $name.onnx --tpu v3-8 --max_length 16 --json
   grep -q '"verdict": "accepted"' out || complain "preflight $name: $(cut -c1-300 out)"
 done
+for length in 8 16; do  # by the file's own name for it
+  expect 0 '' "$tenon" preflight classes.onnx --tpu v3-8 --max_length $length --json
+  cp out forecast
+  expect 0 '' "$tenon" preflight classes.onnx --tpu v3-8 --dim sequence=$length --json
+  cmp -s out forecast || complain "preflight --dim sequence=$length: $(cut -c1-300 out)"
+done
+expect 0 '' "$tenon" train classes.onnx --synthetic --dim sequence=8 --model_dir sized --device cpu --train_steps 1 --quiet
+expect 0 '' "$tenon" evaluate --model_dir sized --synthetic --num_eval_examples 8 --device cpu  # the directory remembers it
+expect 1 "is i32[32,16], expected i64[batch,8]" "$tenon" train classes.onnx --synthetic --dim sequence=8 --max_length 16 --device cpu --train_steps 1
 for mode in train predict; do
   for name in classes span next; do
     expect 0 '' "$tenon" bench step $name.onnx --dim sequence=16 --mode $mode --device cpu --rounds 1 --steps 1 --batch_size 4 --json

@@ -15,6 +15,7 @@ class ImageData : public ModelData {
   explicit ImageData(const DataContext& c)
       : skip_corrupt_(c.flags.get_or("skip_corrupt", false)),
         transpose_(c.flags.get_or("transpose_input", false)),
+        flat_(c.example.flat),
         augmentation_(c.flags.get_or("augment", true) ? c.model.augmentation : Augmentation::none()),
         records_(image_reading(c)) {
     records_.image_feature = c.flags.get_or("image_feature", records_.image_feature);
@@ -45,6 +46,7 @@ class ImageData : public ModelData {
   }
   std::map<std::string, std::string> words() const override { return reading_words(records_); }
   std::string text() const override {
+    if (flat_) return format("vectors of %d and %d classes", height_ * width_ * channels_, classes_);
     return format("images of %dx%dx%d and %d classes", height_, width_, channels_, classes_);
   }
   const std::vector<std::string>& labels() const override { return labels_; }
@@ -95,7 +97,7 @@ class ImageData : public ModelData {
 
   int height_ = 0, width_ = 0, channels_ = 0, classes_ = 0;
   std::vector<std::string> labels_;
-  bool skip_corrupt_, transpose_;
+  bool skip_corrupt_, transpose_, flat_;
   Augmentation augmentation_;
   InputOptions records_;  // how they are read, and names of their features
 };

@@ -79,7 +79,14 @@ bool has_own_epsilon(const models::ModelInfo& m) {
 void add_model_flags(Flags& flags, const std::vector<std::string>& words) {
   const models::ModelInfo* model = model_among(words);
   if (!model) return;
-  for (const models::ModelFlag& f : model->flags) flags.add({f.name, f.value, f.help, f.low, f.high, f.choices});
+  for (const models::ModelFlag& f : model->flags)
+    flags.add({.name = f.name,
+               .value = f.value,
+               .help = f.help,
+               .low = f.low,
+               .high = f.high,
+               .choices = f.choices,
+               .repeats = f.repeats});
 }
 
 std::string list_of_models(const std::vector<std::string>& /*words*/) {

@@ -7,6 +7,7 @@
 
 #include "data/info_file.h"
 #include "model/kept_file.h"
+#include "onnx/dims.h"
 #include "process.h"
 #include "tenon/devices.h"
 
@@ -99,6 +100,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
     params_.set("weight_decay", flags.number("weight_decay"));
   check_optimizer();
   check_dtypes();
+  if (flags.has("dim")) (void)dims_of(flags);
   const models::ExampleInfo example = info_->example(params_);
   kind_ = &data_kind(example.kind);
   if (!flags.get_or("synthetic", false)) check_kind(flags.get_or("data_dir", std::string()));

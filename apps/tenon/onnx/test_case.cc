@@ -86,9 +86,19 @@ void compare(const std::string& name, const Array& found, const Array& expected,
   }
 }
 
+Error no_data(const std::string& found) {
+  return Error(Status(Code::kInvalid, "--data: " + found +
+                                          "; expected a directory with input_0.pb, .. and output_0.pb, .., or with "
+                                          "such directories test_data_set_0, .."));
+}
+
 }  // namespace
 
 std::vector<TestData> test_data(const std::string& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error))
+    throw no_data(fs::exists(directory, error) ? format("'%s' is a file", directory.c_str())
+                                               : format("there is no directory '%s'", directory.c_str()));
   std::vector<std::string> places;
   for (int i = 0; fs::is_directory(format("%s/test_data_set_%d", directory.c_str(), i)); ++i)
     places.push_back(format("%s/test_data_set_%d", directory.c_str(), i));
@@ -96,8 +106,7 @@ std::vector<TestData> test_data(const std::string& directory) {
   std::vector<TestData> out;
   for (const std::string& place : places) {
     out.push_back({place, tensors(place, "input"), tensors(place, "output")});
-    if (out.back().outputs.empty())
-      throw Error(Status(Code::kInvalid, format("'%s' has no output_0.pb", place.c_str())));
+    if (out.back().outputs.empty()) throw no_data(format("'%s' has no output_0.pb", place.c_str()));
   }
   return out;
 }

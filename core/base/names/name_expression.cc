@@ -87,4 +87,9 @@ std::optional<std::string> NameExpression::replaced(const std::string& name, con
 
 bool NameExpression::is_in(const std::string& name) const { return std::regex_search(name, compiled_->regex); }
 
+Status NameExpression::found_in_none_of(const std::vector<std::string>& names) const {
+  return invalid("'", abbreviated(text_), "' is found in no variable's name; ",
+                 names.empty() ? "there is no variable" : "variables are " + quoted_first(names), meant(text_, names));
+}
+
 }  // namespace tenon

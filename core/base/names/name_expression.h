@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tenon/status.h"
 
@@ -23,6 +24,9 @@ class NameExpression {
   bool begins(const std::string& name) const;
   // Python's re.search: anywhere.
   bool is_in(const std::string& name) const;
+  // What to say where it is in none of these names of variables: "'cov' is found in no variable's name; variables are
+  // 'conv/kernel', 'dense/kernel' and 3 more".
+  Status found_in_none_of(const std::vector<std::string>& names) const;
   // `by`, where it matches the whole name, with what its groups have matched in place of $1, $2, ..; else none. REQUIRED: it was made
   // with groups.
   std::optional<std::string> replaced(const std::string& name, const std::string& by) const;

@@ -10,14 +10,10 @@
 
 #include "base/file/descriptor.h"
 #include "base/file/file.h"
-#include "checkpoint/keras/hdf5_part.h"
+#include "checkpoint/keras/hdf5_index.h"
 #include "checkpoint/tensor_bundle.h"
-#include "tenon/types.h"
 
 namespace tenon {
-
-DType dtype_of(Hdf5Type type);
-Hdf5Type hdf5_type(DType dtype);
 
 // Movable; reading is thread safe.
 class Hdf5File {

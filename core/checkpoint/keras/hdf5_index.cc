@@ -1,5 +1,6 @@
 #include "checkpoint/keras/hdf5_index.h"
 
+#include "base/strings.h"
 #include "data/record/protobuf_wire.h"
 
 namespace tenon {
@@ -93,6 +94,54 @@ std::optional<Hdf5Index> index_of(std::string_view bytes) {
   }
   if (!in.done()) return std::nullopt;
   return out;
+}
+
+Status check_places(const Hdf5Index& index, const std::string& path, int64_t file_bytes, int64_t decoded_bytes) {
+  for (const Hdf5Dataset& d : index.datasets) {
+    const int64_t size = d.decoded ? decoded_bytes : file_bytes;
+    const bool in_place = d.type == Hdf5Type::kOther || d.bytes == 0 || (d.bytes <= size && d.offset <= size - d.bytes);
+    int64_t elements = 1;
+    bool fits = d.dims.size() <= static_cast<size_t>(kMaxRank) || d.type == Hdf5Type::kOther;
+    for (const int64_t dim : d.dims)
+      fits = fits && dim < int64_t{1} << 60 && !__builtin_mul_overflow(elements, dim, &elements);
+    int64_t bytes = 0;
+    if (d.type != Hdf5Type::kOther)
+      fits = fits && !__builtin_mul_overflow(elements, dtype_bytes(dtype_of(d.type)), &bytes) && bytes == d.bytes;
+    if (!fits) return invalid("'", path, "': dataset '", abbreviated(d.path), "' has a shape that Tenon does not have");
+    if (!in_place)
+      return invalid("'", path, "': dataset '", abbreviated(d.path), "' of ", d.bytes, " bytes at ", d.offset,
+                     " is beyond the end of the file, which has ", size);
+  }
+  return {};
+}
+
+DType dtype_of(Hdf5Type type) {
+  switch (type) {
+    case Hdf5Type::kF16:
+      return DType::kF16;
+    case Hdf5Type::kBF16:
+      return DType::kBF16;
+    case Hdf5Type::kF32:
+      return DType::kF32;
+    case Hdf5Type::kF64:
+      return DType::kF64;
+    case Hdf5Type::kU8:
+      return DType::kU8;
+    case Hdf5Type::kBool:
+      return DType::kBool;
+    case Hdf5Type::kI32:
+      return DType::kI32;
+    case Hdf5Type::kI64:
+      return DType::kI64;
+    default:
+      return DType::kNone;
+  }
+}
+
+Hdf5Type hdf5_type(DType dtype) {
+  for (int t = static_cast<int>(Hdf5Type::kF16); t <= static_cast<int>(Hdf5Type::kI64); ++t)
+    if (dtype_of(static_cast<Hdf5Type>(t)) == dtype) return static_cast<Hdf5Type>(t);
+  return Hdf5Type::kOther;
 }
 
 }  // namespace tenon

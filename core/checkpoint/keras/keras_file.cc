@@ -33,14 +33,15 @@ Result<Descriptor> unpacked(const std::string& path, std::string* config) {
   return out;
 }
 
-// Not the model's weights, at the beginning of a path or in it.
+// What compiling or drawing adds to a model or layer, and is no weight of it. A layer of such a class stands in a container.
 bool is_beside(const std::vector<std::string>& parts) {
-  static const std::set<std::string> kFirst = {"optimizer", "loss_tracker",     "_loss_tracker", "metrics",
-                                               "_metrics",  "_compile_metrics", "_compile_loss"};
-  return (!parts.empty() && kFirst.contains(parts[0])) ||
-         std::any_of(parts.begin(), parts.end(), [](const std::string& part) {
-           return part.starts_with("seed_generator") || part.starts_with("_seed_generator");
-         });
+  static const std::set<std::string> kOfCompiled = {"optimizer", "loss_tracker",     "_loss_tracker", "metrics",
+                                                    "_metrics",  "_compile_metrics", "_compile_loss"};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].starts_with("seed_generator") || parts[i].starts_with("_seed_generator")) return true;
+    if (kOfCompiled.contains(parts[i]) && (i == 0 || !is_container(parts[i - 1]))) return true;
+  }
+  return false;
 }
 
 bool is_recurrent(const std::string& layer_class) {

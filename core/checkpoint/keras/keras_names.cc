@@ -84,18 +84,21 @@ std::vector<std::string> names_of_weights(std::string_view c, size_t count, cons
   return {};
 }
 
+bool is_container(std::string_view part) {
+  return std::count(std::begin(kContainers), std::end(kContainers), part) != 0;
+}
+
 std::string class_at(const std::vector<std::string>& path, const std::string& name) {
   if (path.empty()) return {};
   const std::string& last = path.back();
   for (const LayerPart& p : kParts)
     if (last == p.part) return p.layer_class;
-  const bool in_container =
-      path.size() > 1 && std::count(std::begin(kContainers), std::end(kContainers), path[path.size() - 2]);
+  const bool in_container = path.size() > 1 && is_container(path[path.size() - 2]);
   return std::string(without_number(in_container || name.empty() ? last : name));
 }
 
 std::string name_of_part(const std::string& part) {
-  if (std::count(std::begin(kContainers), std::end(kContainers), part)) return {};
+  if (is_container(part)) return {};
   for (const LayerPart& p : kParts)
     if (part == p.part) return p.name;
   return part;

@@ -23,6 +23,9 @@ std::vector<std::string> names_of_weights(std::string_view layer_class, size_t c
 // The class of the object at the end of a path: "conv2d" of "layers/conv2d_3", "einsum_dense" of ".../query_dense", "lstm_cell".
 std::string class_at(const std::vector<std::string>& path, const std::string& name);
 
+// Whether what stands behind it in a path is a layer, "layers", and no attribute of one.
+bool is_container(std::string_view part);
+
 // A part of a path as a part of a variable's name, "" where that has none: "query" for "query_dense".
 std::string name_of_part(const std::string& part);
 // The other way round, inside of a layer of that class: "query_dense" for "query" in "multi_head_attention".

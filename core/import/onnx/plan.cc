@@ -134,30 +134,26 @@ Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression*
   return out;
 }
 
-// "; did you mean 'batch'?"
-std::string meant(const std::string& name, const std::vector<std::string>& names) {
-  const std::string_view near = nearest(name, names);
-  return near.empty() ? "" : cat("; did you mean '", abbreviated(near), "'?");
-}
-
-// "'a', 'b' and 5 more"
-std::string quoted_first(const std::vector<std::string>& names) {
-  std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(cat("'", abbreviated(name), "'"));
-  return join_first(out, 5);
-}
-
 // A size of nothing would pass unnoticed.
 Status expect_open(const Plan& plan) {
   std::vector<std::string> open;
+  std::map<std::string, std::string> rows;  // names of axis 0, and inputs that have them
   for (const ValueData& input : plan.file.graph.inputs)
-    for (const DimData& dim : input.dims)
-      if (dim.size < 0 && !dim.name.empty() && std::find(open.begin(), open.end(), dim.name) == open.end())
+    for (size_t a = 0; a < input.dims.size(); ++a) {
+      const DimData& dim = input.dims[a];
+      if (dim.size >= 0 || dim.name.empty()) continue;
+      if (a == 0)
+        rows.emplace(dim.name, input.name);
+      else if (std::find(open.begin(), open.end(), dim.name) == open.end())
         open.push_back(dim.name);
+    }
   for (const auto& [name, _] : plan.options.dims) {
     if (std::find(open.begin(), open.end(), name) != open.end()) continue;
-    return invalid("no input has an open dimension '", abbreviated(name), "'; ",
-                   open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open),
+    const std::string those = open.empty() ? "the file leaves none open by a name" : "open are " + quoted_first(open);
+    if (const auto found = rows.find(name); found != rows.end())
+      return invalid("dimension '", abbreviated(name), "' is axis 0 of input '", abbreviated(found->second),
+                     "', which counts the rows, of which any number may come; of the other axes ", those);
+    return invalid("no input has an open dimension '", abbreviated(name), "' behind axis 0; ", those,
                    meant(name, open));
   }
   return {};
@@ -172,9 +168,7 @@ Status expect_found(const Plan& plan, const NameExpression& freeze) {
     if (freeze.is_in(data.name)) return {};
     names.push_back(data.name);
   }
-  return invalid("freeze: '", abbreviated(freeze.text()), "' is found in no variable's name; ",
-                 names.empty() ? "there is no variable" : "variables are " + quoted_first(names),
-                 meant(freeze.text(), names));
+  return invalid("freeze: ", freeze.found_in_none_of(names).message());
 }
 
 Status plan_weights(Plan& plan) {

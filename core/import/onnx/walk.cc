@@ -124,6 +124,9 @@ Walk::Walk(const Plan& plan, Graph& graph, const Features& features)
       scope_(graph.scope()),
       opsets_{&plan.file.opsets} {
   scopes_.emplace_back();
+  if (!graph_.of_object)
+    for (size_t i = 0; i < graph_.variables.size(); ++i)
+      made_before_.emplace(graph_.variables[i].name, graph_.variable_value(static_cast<int>(i)));
   take_features(features);
   make_weights();
 }
@@ -155,18 +158,17 @@ Value Walk::feature(const ValueData& input, Tensor given) const {
   if (given.dtype() != stored && !(is_float(stored) && is_float(given.dtype())) && !integers)
     fail("input '", input.name, "' is ", given.type().str(), ", expected ", dtype_name(stored));
   bool fits = !input.has_shape || input.dims.size() == static_cast<size_t>(given.rank());
-  for (size_t a = 0; fits && input.has_shape && a < input.dims.size(); ++a) {
-    int64_t size = input.dims[a].size;
-    const auto named = plan_.options.dims.find(input.dims[a].name);
-    if (size < 0 && named != plan_.options.dims.end()) size = named->second;
-    fits = a == 0 || size < 0 || size == given.dim(static_cast<int>(a));
+  std::vector<std::string> expected;
+  for (size_t a = 0; a < input.dims.size(); ++a) {
+    const DimData& dim = input.dims[a];
+    const auto named = plan_.options.dims.find(dim.name);
+    const int64_t size = dim.size < 0 && named != plan_.options.dims.end() ? named->second : dim.size;
+    expected.push_back(size >= 0 ? cat(size) : dim.name.empty() ? "?" : dim.name);
+    fits = fits && (!input.has_shape || a == 0 || size < 0 || size == given.dim(static_cast<int>(a)));
   }
-  if (!fits) {
-    std::string dims;
-    for (const DimData& dim : input.dims)
-      dims += (dims.empty() ? "" : ",") + (dim.size < 0 ? dim.name.empty() ? "?" : dim.name : cat(dim.size));
-    fail("input '", input.name, "' is ", given.type().str(), ", expected ", dtype_name(stored), "[", dims, "]");
-  }
+  if (!fits)
+    fail("input '", input.name, "' is ", given.type().str(), ", expected ", dtype_name(stored), "[",
+         join(expected, ","), "]");
   return Value(element, cast(given, stored));
 }
 
@@ -180,8 +182,8 @@ void Walk::make_weights() {
 // One that was made in an earlier call of the same function is that.
 Tensor Walk::own_variable(const std::string& name, const Type& type, const Initializer& first, bool trainable) {
   const std::string whole = scope_.empty() ? name : scope_ + "/" + name;
-  if (const Variable* there = graph_.of_object ? nullptr : graph_.find_variable(whole))
-    return current(Tensor(&graph_, graph_.inputs[static_cast<size_t>(there->input)].value));
+  if (const auto there = made_before_.find(whole); there != made_before_.end())
+    return current(Tensor(&graph_, there->second));
   const Tensor like = full(graph_, DType::kF32, {}, 0);
   return variable(like, name, type.shape, first, trainable, type.dtype);
 }

@@ -129,6 +129,7 @@ class Walk {
   std::vector<Scope> scopes_;
   size_t first_scope_ = 0;  // of those that names are looked for in: a function sees its own
   std::vector<const Opsets*> opsets_;
+  std::unordered_map<std::string, ValueId> made_before_;  // variables that the graph had when the walk began
   std::unordered_map<ValueId, const Weight*> weight_of_;
   std::unordered_map<ValueId, Array> weight_values_;
   std::vector<std::pair<const NodeData*, const FunctionData*>> calls_;  // of functions: their attributes

@@ -35,10 +35,13 @@ struct Options {
   ActivationRule classifier_activation = "softmax";  // linear: logits
   std::string name = {};                             // Keras's, "resnet50"
 
-  std::optional<double> alpha = {};                // MobileNets: the width of all layers
-  int64_t depth_multiplier = 1;                    // MobileNet
-  bool minimalistic = false;                       // MobileNetV3: no hard swish, no squeeze and excite, kernels of 3
-  bool include_preprocessing = true;               // MobileNetV3, EfficientNetV2, ConvNeXt
+  std::optional<double> alpha = {};   // MobileNets: the width of all layers
+  int64_t depth_multiplier = 1;       // MobileNet
+  bool minimalistic = false;          // MobileNetV3: no hard swish, no squeeze and excite, kernels of 3
+  bool include_preprocessing = true;  // MobileNetV3, EfficientNetV2, ConvNeXt
+  // EfficientNet: the weights are those of ImageNet that Keras publishes, which have deviations where variances belong. As
+  // with Keras's weights = "imagenet", pixels are divided by the deviations' roots once more.
+  bool imagenet_weights = false;
   std::optional<double> dropout = {};              // before the classifier, where there is one
   std::optional<double> drop_connect_rate = {};    // EfficientNets, AmoebaNet: of whole branches, an example at a time
   std::optional<int64_t> num_layers, num_filters;  // AmoebaNet: normal cells and their filters, 18 and 256

@@ -139,6 +139,7 @@ struct LoadWeightsOptions {
 
 class ModelTraining;
 struct KerasPlace;
+struct ModelTrace;
 struct ExportOptions;  // tenon/export.h
 struct SummaryTable;
 
@@ -164,6 +165,11 @@ class Model : public Layer {
   // Input(), or after the first call. Throws Error naming the layers that there are.
   AnyLayer get_layer(std::string_view name);
   AnyLayer get_layer(int64_t index) const;
+  // set_trainable(trainable) of each layer with a weight in whose name the regular expression (as VarsToWarmStart has them)
+  // is found, as Python's re.search finds: base.set_layers_trainable("^conv[1-4]_", false). Names are those of this model
+  // alone, "conv1_conv/kernel"; of a model that is a part of it its layers are meant, "resnet50/conv1_conv/kernel". Throws
+  // Error where no weight has such a name, and where get_layer() knows no names.
+  void set_layers_trainable(std::string_view expression, bool trainable);
   // The number of its weights' elements, as summary() has it. Throws Error where summary() does.
   int64_t count_params();
 
@@ -214,7 +220,7 @@ class Model : public Layer {
   // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
   // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
   // are those of save(), or the strategy's, or those behind the model's own, "base/dense/kernel". Of a file of save() they
-  // take the weights, as Keras does of a .keras file. Floats of another width become the weights'.
+  // take the weights, as Keras does of a .keras file. Floats and whole numbers of another width become the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
   // As Keras's export(): EXPORT_DIR_BASE/VERSION (tenon/export.h), whose "serving_default" takes input_names() and gives output_0,
@@ -255,6 +261,8 @@ class Model : public Layer {
   // The types of an example of each input; empty where neither Input() nor a call has said them.
   std::vector<Type> example_types() const;
   void build();
+  ModelTrace traced(const char* what);
+  std::vector<AnyLayer> innermost_layers() const;
   SummaryTable summarized(const SummaryOptions& options);
   std::map<std::string, KerasPlace, std::less<>> keras_places();
   ModelTraining& training();

@@ -34,7 +34,8 @@
 namespace tenon {
 
 struct OnnxOptions {
-  // Sizes of dimensions that the file leaves open, by their names: {{"sequence", 128}}.
+  // Sizes of dimensions that the file leaves open, by their names: {{"sequence", 128}}. Axis 0, which counts the rows, has
+  // none. A name that no input has is an error.
   std::map<std::string, int64_t> dims = {};
   // Inputs that are numbers known at once, by name: they are constants, and no features. Shapes have to be.
   Arrays values = {};

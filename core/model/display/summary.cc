@@ -11,7 +11,6 @@
 #include "model/model_order.h"
 #include "model/model_trace.h"
 #include "model/model_training.h"
-#include "step/function_impl.h"
 
 namespace tenon {
 
@@ -146,9 +145,6 @@ class ModelSummary {
 
 namespace {
 
-// A model that was never compiled has names and shapes too: those that a strategy of its own would give.
-TraceOptions tracing_without_strategy() { return {.objects = std::make_shared<ObjectNames>(), .what = "summary"}; }
-
 SummaryLayout layout_of_stdout(const SummaryOptions& options) {
   SummaryLayout layout{.line_length = options.line_length, .show_trainable = options.show_trainable};
   if (::isatty(STDOUT_FILENO) != 1) return layout;
@@ -163,17 +159,7 @@ SummaryLayout layout_of_stdout(const SummaryOptions& options) {
 
 SummaryTable Model::summarized(const SummaryOptions& options) {
   if (options.line_length < 0) fail("summary: line_length is ", options.line_length, ", expected 0 or more");
-  const std::vector<Type> examples = example_types();
-  if (examples.empty())
-    fail(
-        "summary: the shapes of the model's inputs are not known yet: begin it with Input(), or call fit or predict "
-        "first");
-  build();
-  const ModelTrace trace =
-      trace_model(*this, examples,
-                  compiled_->training ? compiled_->training->strategy.impl().tracing(Mode::kEval, "summary", false)
-                                      : tracing_without_strategy());
-  SummaryTable table = ModelSummary(trace, options.expand_nested).table(*this);
+  SummaryTable table = ModelSummary(traced("summary"), options.expand_nested).table(*this);
   if (!compiled_->training) return table;
   const std::vector<std::string> names = compiled_->training->optimizer_variables();
   if (!names.empty()) table.optimizer.emplace();

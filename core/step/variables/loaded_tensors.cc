@@ -48,9 +48,11 @@ Differences compared(const Types& found, const Types& wanted) {
   return out;
 }
 
-// As Keras takes a file of another policy.
+// As Keras takes a file of another policy, and counts of another version's width.
 bool can_become(const Type& found, const Type& wanted) {
-  return found == wanted || (found.shape == wanted.shape && is_float(found.dtype) && is_float(wanted.dtype));
+  if (!(found.shape == wanted.shape)) return false;
+  return found == wanted || (is_float(found.dtype) && is_float(wanted.dtype)) ||
+         (is_integer(found.dtype) && is_integer(wanted.dtype));
 }
 
 Status status_of(const std::string& path, const Differences& differences) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <set>
@@ -46,6 +47,11 @@ TEST(Applications, BeyondTheGoldenOnesHavePublishedParameters) {
 TEST(Applications, RefuseWhatTheyDoNotHave) {
   const Application& resnet = *find("ResNet50");
   EXPECT_EQ(error_of(resnet, {.alpha = 0.5}), "applications: resnet50 has no option alpha");
+  EXPECT_EQ(error_of(resnet, {.imagenet_weights = true}), "applications: resnet50 has no option imagenet_weights");
+  EXPECT_EQ(error_of(*find("EfficientNetV2B0"), {.imagenet_weights = true}),
+            "applications: efficientnetv2-b0 has no option imagenet_weights");
+  EXPECT_EQ(error_of(*find("EfficientNetB0"), {.input_shape = {32, 32, 1}, .imagenet_weights = true}),
+            "applications: imagenet_weights are of images of 3 channels, and these have 1");
   EXPECT_EQ(error_of(resnet, {.num_layers = 3}), "applications: resnet50 has no option num_layers");
   EXPECT_EQ(error_of(resnet, {.include_top = false, .pooling = "mean"}),
             "applications: pooling is 'mean', expected avg, max or nothing");
@@ -127,6 +133,34 @@ TEST(Applications, TakeTheWeightsOfAFile) {
   Model any = MobileNetV3Small(with);
   any.compile({.strategy = Strategy("cpu", {.seed = 7})});
   EXPECT_EQ(any.predict(image)[0].to<float>(), expected);
+}
+
+// (x - m) / sqrt(v) / sqrt(v), as Keras's weights = "imagenet" has it, is (x - m) / sqrt(v v).
+TEST(Applications, ImagenetWeightsDivideByTheRootOfTheDeviationOnceMore) {
+  std::vector<float> pixels(32 * 32 * 3);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * 37 % 256);
+  const Array image(pixels, {1, 32, 32, 3});
+  const auto answer = [&](bool imagenet_weights, const std::vector<float>& variance) {
+    Model model = EfficientNetB0(
+        {.include_top = false, .input_shape = {32, 32, 3}, .pooling = "avg", .imagenet_weights = imagenet_weights});
+    model.compile({.strategy = Strategy("cpu", {.seed = 5})});
+    (void)model.weights();
+    model.strategy().write("normalization/mean", Array({0.485F, 0.456F, 0.406F}, {3}));
+    model.strategy().write("normalization/variance", Array(variance, {3}));
+    return model.predict(image)[0].to<float>();
+  };
+  const std::vector<float> published = {0.229F, 0.224F, 0.225F},
+                           squared = {0.229F * 0.229F, 0.224F * 0.224F, 0.225F * 0.225F};
+  const std::vector<float> once = answer(false, published), twice = answer(true, published),
+                           expected = answer(false, squared);
+  double error = 0, largest = 0, without = 0;
+  for (size_t i = 0; i < expected.size(); ++i) {
+    error = std::max<double>(error, std::fabs(twice[i] - expected[i]));
+    without = std::max<double>(without, std::fabs(once[i] - expected[i]));
+    largest = std::max<double>(largest, std::fabs(expected[i]));
+  }
+  EXPECT_LT(error, 1e-4 * largest);
+  EXPECT_GT(without, 1e-2 * largest);
 }
 
 // A network in each row, whose numbers of parameters are those of its models.

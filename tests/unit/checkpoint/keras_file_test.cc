@@ -56,6 +56,13 @@ TEST_F(KerasFiles, TensorsHaveTheNamesOfVariables) {
   EXPECT_TRUE(TensorFile::open(kWeights + "image.keras")->tensors().contains("batch_normalization/moving_mean"));
 }
 
+TEST_F(KerasFiles, WhatOptimizersAndMetricsOfCompiledPartsKeepIsPassedOver) {
+  const TensorFile file = TensorFile::open(kWeights + "compiled.weights.h5").take();
+  std::vector<std::string> names;
+  for (const auto& entry : file.tensors()) names.push_back(entry.first);
+  EXPECT_EQ(names, (std::vector<std::string>{"metrics/0", "metrics/1", "part/inside/bias", "part/inside/kernel"}));
+}
+
 TEST_F(KerasFiles, CompressedOnesAndOtherByteOrdersAreRead) {
   const TensorFile file = TensorFile::open(kWeights + "packed.weights.h5").take();
   const std::vector<float> kernel = values<float>(file, "dense/kernel");

@@ -7,6 +7,7 @@
 
 #include "checkpoint/keras/hdf5_file.h"
 #include "tenon/part.h"
+#include "tenon/preprocessing.h"
 #include "tenon/recurrent.h"
 #include "unit/data/temporary_directory.h"
 #include "unit/model/model_data_testing.h"
@@ -76,6 +77,17 @@ class KerasWeights : public ::testing::TestWithParam<const char*> {
 class KerasImageWeights : public KerasWeights {};
 INSTANTIATE_TEST_SUITE_P(Files, KerasImageWeights,
                          ::testing::Values("image.weights.h5", "image.keras", "image.h5", "image_keras2.h5"));
+
+// Counts of 64 bits, and layers with numbers of another session.
+TEST_F(KerasWeights, OfPublishedEfficientNetsAreTaken) {
+  Sequential model({Input({4, 4, 3}), Rescaling(1.0 / 255), Normalization(),
+                    Normalization({.mean = {0, 0, 0}, .variance = {0.229F, 0.224F, 0.225F}}),
+                    Conv2D({.filters = 2, .kernel = 3, .use_bias = false, .name = "stem_conv"})});
+  compile(model);
+  model.load_weights(kFolder + "published_keras2.h5");
+  expect_gives(model, case_of("published", {2, 4, 4, 3}));
+  EXPECT_EQ(model.strategy().read<int32_t>("normalization/count"), std::vector<int32_t>{7});
+}
 
 TEST_P(KerasImageWeights, ModelGivesWhatKerasGives) {
   Sequential model = image_model();

@@ -185,7 +185,7 @@ class Reader {
         refuse("dataset ", quoted(path), " is too large");
       d.dims.push_back(static_cast<int64_t>(dims[i]));
     }
-    if (__builtin_mul_overflow(elements, static_cast<int64_t>(width), &d.bytes))
+    if (width > INT64_MAX || __builtin_mul_overflow(elements, static_cast<int64_t>(width), &d.bytes))
       refuse("dataset ", quoted(path), " is too large");
     if (d.type != Hdf5Type::kOther && d.bytes > 0) place(id, type, native, path, &d);
     out_->datasets.push_back(std::move(d));
@@ -199,6 +199,7 @@ class Reader {
     check_filters(list, path);
     const haddr_t offset = layout == H5D_CONTIGUOUS ? H5Dget_offset(id) : HADDR_UNDEF;
     if (offset != HADDR_UNDEF && H5Tequal(type, native) > 0) {
+      if (offset > INT64_MAX) refuse("dataset ", quoted(path), " lies beyond the end of any file");
       d->offset = static_cast<int64_t>(offset);
       return;
     }
