@@ -41,7 +41,7 @@ int64_t places_in(const OnnxModel& model, int64_t vocabulary) {
   return 0;
 }
 
-// Of ids, where the file says so of them or of another input, or what is usual and there are places for.
+// The length of ids, where the file says so of them or of another input, or what is usual and there are places for.
 int64_t length_of(const OnnxModel& model, const TokenInput& input) {
   if (const int64_t length = value_of(model, input.ids).dims[1]; length > 0) return length;
   for (const OnnxValue& other : model.inputs())

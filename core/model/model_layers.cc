@@ -12,7 +12,7 @@
 namespace tenon {
 namespace {
 
-// Of a layer or a weight: without the name of the model, which all but the first of a strategy have before theirs.
+// The name of a layer or a weight without that of the model, which all but the first of a strategy have before theirs.
 std::string short_name(const std::string& name, const Model& model) {
   const std::string scope = model.name() + "/";
   return name.starts_with(scope) ? name.substr(scope.size()) : name;

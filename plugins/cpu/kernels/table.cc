@@ -2,7 +2,6 @@
 
 #ifdef __AVX512F__
 namespace tenon::cpu::avx2 {
-void add_elementwise(plugin::KernelTable& table);
 void add_movement(plugin::KernelTable& table);
 void add_reduction(plugin::KernelTable& table);
 void add_pooling(plugin::KernelTable& table);
@@ -19,12 +18,12 @@ namespace tenon::cpu::TENON_CPU_ISA {
 void fill_table(KernelTable& table) {
   // What gains nothing from vectors of 16 lanes.
   namespace narrow = cpu::TENON_CPU_NARROW;
-  narrow::add_elementwise(table);
   narrow::add_movement(table);
   narrow::add_reduction(table);
   narrow::add_pooling(table);
   narrow::add_layer_norm(table);
   narrow::add_collective(table);
+  add_elementwise(table);
   add_matmul(table);
   add_convolution(table);
   add_normalization(table);

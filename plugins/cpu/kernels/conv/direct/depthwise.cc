@@ -1,5 +1,6 @@
 #include "kernels/conv/direct/depthwise.h"
 
+#include "kernels/conv/direct/depthwise_filter_tile.h"
 #include "kernels/conv/direct/depthwise_tile.h"
 #include "kernels/conv/gather/gather_plan.h"
 #include "kernels/dtype.h"
@@ -110,7 +111,7 @@ class Depthwise {
     f->first_row -= begin;
   }
 
-  // Of the points from row q on.
+  // That of the points from row q on.
   DepthwisePhase<T> phase_of(const GatherPhase& g, const ConvData& d, const float* w, int64_t image, int64_t q) const {
     DepthwisePhase<T> f;
     const int64_t c = filters_;

@@ -11,7 +11,7 @@ namespace tenon::cpu::TENON_CPU_ISA {
 bool suits_depthwise(const ConvProblem& problem);
 bool suits_depthwise_filter(const ConvProblem& problem);  // with rows of 3, 5 or 7 taps
 
-// Of the problem's dtype: f32 or bf16.
+// In f32 or bf16, as the problem is.
 ConvWork depthwise(const ConvProblem& problem);
 ConvWork depthwise_filter(const ConvProblem& problem);
 
