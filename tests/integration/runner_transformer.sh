@@ -86,6 +86,12 @@ done
 printf 'The number is 7.\n\nThe number is 7.\n' >"$work/three"
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/three" --json --beam_size 1 --device cpu
 [ "$(grep -c '"translation": ""' "$work/out")" -eq 1 ] && [ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"
+# Blanks around a line are no part of it, as in what the model was trained on.
+printf 'The number is 7.\n \t\n\302\240 The number is 7. \t\n' >"$work/blanks"
+scores() { sed -n 's/.*"translation": \(.*\)/\1/p' "$work/out"; }
+three=$(scores)
+expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/blanks" --json --beam_size 1 --device cpu
+[ "$(scores)" = "$three" ] || complain "with blanks: $(cat "$work/out"), expected $three"
 for i in 1 2; do
   expect 0 '' "${translate[@]}" "$work/drawn.$i" --beam_size 1 --temperature 1 --top_p 0.9 --seed 5 --device cpu
 done

@@ -87,8 +87,8 @@ void clean(std::string& text) {
   const size_t begin = static_cast<size_t>(inner.data() - text.data());
   text.resize(begin + inner.size());
   text.erase(0, begin);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  const auto controls = [](char c) { return (c > '\0' && c < ' ') || c == '\x7f'; };  // a NUL is for others to tell of
+  std::replace_if(text.begin(), text.end(), controls, ' ');
 }
 
 Result<Subtokenizer> translation_vocabulary(OutputSet& output, const ConvertTranslationOptions& o,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <cstring>
 #include <memory>
 
@@ -47,6 +48,31 @@ class Recoding {
   std::shared_ptr<void> state_;
 };
 
+// Where the one mark in front of a letter or number is, as toolkits mark a label's key ("_Save", "Save &as"); npos: none, or several.
+size_t mnemonic(const std::string& text, char mark) {
+  const size_t at = text.find(mark);
+  if (at == std::string::npos || at + 1 == text.size() || text.find(mark, at + 1) != std::string::npos)
+    return std::string::npos;
+  const auto next = static_cast<unsigned char>(text[at + 1]);
+  return std::isalnum(next) != 0 || next >= 0x80 ? at : std::string::npos;
+}
+
+std::string_view word_at(std::string_view text, size_t at) {
+  const size_t before = text.rfind(' ', at), begin = before == std::string_view::npos ? 0 : before + 1;
+  return text.substr(begin, text.find(' ', at) - begin);
+}
+
+// Marks of keys on both sides are no text; within a word that is the same on both ("max_size", "R&D") and in "&amp;" they are.
+void drop_mnemonic(TextPair& pair, char mark) {
+  const size_t source = mnemonic(pair.source, mark), target = mnemonic(pair.target, mark);
+  if (source == std::string::npos || target == std::string::npos) return;
+  const std::string_view word = word_at(pair.source, source);
+  const bool begins_word = source == 0 || pair.source[source - 1] == ' ';
+  if (word.find(';') != std::string_view::npos || (!begins_word && word == word_at(pair.target, target))) return;
+  pair.source.erase(source, 1);
+  pair.target.erase(target, 1);
+}
+
 class MoPairs : public PairReader {
  public:
   explicit MoPairs(File file) : file_(std::move(file)) {}
@@ -82,6 +108,7 @@ class MoPairs : public PairReader {
         text->resize(std::min(text->find('\0'), text->size()));
         recoding_.recode(*text);
       }
+      for (const char mark : {'_', '&'}) drop_mnemonic(pair, mark);
       return true;
     }
     return false;

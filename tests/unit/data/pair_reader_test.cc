@@ -132,6 +132,26 @@ TEST_F(PairText, OfACatalogueAreItsMessagesInEitherByteOrder) {
   EXPECT_EQ(mo(catalogue({})).error, "");
 }
 
+// As GTK ("_") and Qt ("&") mark the letter that a label is chosen by.
+TEST_F(PairText, OfACatalogueLoseTheMarksOfTheirKeys) {
+  EXPECT_EQ(
+      mo(catalogue(
+             {{"_Save", "_Speichern"}, {"Save _as", "S_peichern unter"}, {"&Open", "Ö&ffnen"}, {"Sa_ve", "保存(_S)"}}))
+          .pairs,
+      "Save|Speichern\nSave as|Speichern unter\nOpen|Öffnen\nSave|保存(S)\n");
+  // What is no mark of a key stays: a name that is the same on both sides, one on one side alone, several, an entity.
+  const std::string kept =
+      "set max_size|max_size setzen\n_Save|Speichern\n_a _b|_c _d\nR&D|R&D\nthis &amp; that|dies &amp; das\na_|b_\n";
+  EXPECT_EQ(mo(catalogue({{"set max_size", "max_size setzen"},
+                          {"_Save", "Speichern"},
+                          {"_a _b", "_c _d"},
+                          {"R&D", "R&D"},
+                          {"this &amp; that", "dies &amp; das"},
+                          {"a_", "b_"}}))
+                .pairs,
+            kept);
+}
+
 TEST_F(PairText, OfACatalogueInAnotherCharsetBecomeUtf8) {
   const auto in = [&](const std::string& charset, const std::string& text) {
     return mo(catalogue({{"", "Content-Type: text/plain; charset=" + charset + "\n"}, {"Open", text}}));
