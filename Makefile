@@ -26,7 +26,7 @@ SOURCES = git ls-files -- '*.c' '*.cc' '*.h' ':!sdk/example/*' ':!sdk/include/te
 help:
 	@echo 'make quickstart          train a convolutional network on Fashion-MNIST, from nothing'
 	@echo 'make build               build everything: $(TENON), $(RELEASE)/lib/tenon/*.so'
-	@echo 'make check               build, then run all tests'
+	@echo 'make check               build, then run the tests, of nine long ones a part'
 	@echo 'make check-long          all of what make check does a part of: faults of a backend, OpenCL, examples, the SDK'
 	@echo 'make check-trust         show what is promised of safety, row by row (ROWS="1 4" SECONDS=1200 a row, or HOURS=N for all)'
 	@echo 'make check-sanitizers    build with sanitizers, in build/asan and build/tsan, and run all tests (SANITIZER=address|thread TESTS=RE HOURS=6)'

@@ -146,8 +146,7 @@ class Hdf5Writer {
 }  // namespace
 
 Status write_hdf5(const std::string& path, std::vector<Hdf5Names> groups, const std::vector<Hdf5Source>& datasets) {
-  Descriptor memory =
-      above_standard_streams(::memfd_create("tenon-hdf5", MFD_CLOEXEC));  // with holes where datasets are
+  Descriptor memory = file_in_memory();  // with holes where datasets are
   if (!memory) return file_error("cannot make a file in memory for", path, errno);
   const int number = memory.get();
   TENON_ASSIGN(const Hdf5Index placed,
