@@ -152,7 +152,12 @@ int64_t Subtokenizer::size() const { return static_cast<int64_t>(impl_->subtoken
 const std::string& Subtokenizer::subtoken(int32_t id) const { return impl_->subtokens[static_cast<size_t>(id)]; }
 uint32_t Subtokenizer::fingerprint() const { return impl_->fingerprint; }
 
-std::string_view Subtokenizer::stripped(std::string_view line) { return unicode::stripped(line); }
+std::string Subtokenizer::cleaned(std::string_view line) {
+  std::string out(unicode::stripped(line));
+  const auto controls = [](char c) { return (c > '\0' && c < ' ') || c == '\x7f'; };
+  std::replace_if(out.begin(), out.end(), controls, ' ');
+  return out;
+}
 
 Status Subtokenizer::encode(std::string_view text, std::vector<int32_t>& ids) const {
   thread_local std::u32string characters, escaped;

@@ -86,8 +86,8 @@ done
 printf 'The number is 7.\n\nThe number is 7.\n' >"$work/three"
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/three" --json --beam_size 1 --device cpu
 [ "$(grep -c '"translation": ""' "$work/out")" -eq 1 ] && [ "$(wc -l <"$work/out")" -eq 3 ] || complain "lines: $(cat "$work/out")"
-# Blanks around a line are no part of it, as in what the model was trained on.
-printf 'The number is 7.\n \t\n\302\240 The number is 7. \t\n' >"$work/blanks"
+# Blanks around a line are no part of it, and control characters blanks, as in what the model was trained on.
+printf 'The number is 7.\n \t\n\302\240 The\tnumber\037is 7. \t\n' >"$work/blanks"
 scores() { sed -n 's/.*"translation": \(.*\)/\1/p' "$work/out"; }
 three=$(scores)
 expect 0 '' "$tenon" translate --model_dir "$work/whole" --file "$work/blanks" --json --beam_size 1 --device cpu

@@ -53,14 +53,14 @@ std::string Translator::where(const Sentence& line) const { return place_of_line
 
 Status Translator::check_text(const Sentence& line) const {
   std::vector<int32_t> ids;
-  const Status encoded = words_.encode(Subtokenizer::stripped(line.source), ids);
+  const Status encoded = words_.encode(Subtokenizer::cleaned(line.source), ids);
   return encoded.ok() ? encoded : Status(encoded.code(), where(line) + encoded.message());
 }
 
 void Translator::encode(Sentence& line) const {
   check(check_text(line));
   line.ids.clear();
-  check(words_.encode(Subtokenizer::stripped(line.source), line.ids));
+  check(words_.encode(Subtokenizer::cleaned(line.source), line.ids));
   const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length);
   if (line.ids.size() >= most) {
     if (options_.tells_of_cuts)

@@ -32,7 +32,7 @@ class Encoder {
 
   Status encode(Item& item) const {
     thread_local std::vector<int32_t> inputs, targets;
-    clean(item.pair.source), clean(item.pair.target);
+    for (std::string* text : {&item.pair.source, &item.pair.target}) *text = Subtokenizer::cleaned(*text);
     item.held_out = is_held_out(options_, item.pair.source);
     inputs.clear(), targets.clear();
     item.left_out = tokens_of(item, inputs, targets);

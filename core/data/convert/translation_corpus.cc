@@ -40,7 +40,7 @@ Result<std::vector<OpenPairs>> pair_files(const std::vector<std::string>& source
 // What is no text is passed over, as it is left out of the records.
 void count_line(std::string& text, LineSampler& sampler) {
   if (has_nul(text)) return;
-  clean(text);
+  text = Subtokenizer::cleaned(text);
   (void)sampler.add(text);
 }
 
@@ -80,15 +80,6 @@ Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& option
     TENON_ASSIGN(const bool go_on, fn(pair));
     if (!go_on) return {};
   }
-}
-
-void clean(std::string& text) {
-  const std::string_view inner = unicode::stripped(std::string_view(text));
-  const size_t begin = static_cast<size_t>(inner.data() - text.data());
-  text.resize(begin + inner.size());
-  text.erase(0, begin);
-  const auto controls = [](char c) { return (c > '\0' && c < ' ') || c == '\x7f'; };  // a NUL is for others to tell of
-  std::replace_if(text.begin(), text.end(), controls, ' ');
 }
 
 Result<Subtokenizer> translation_vocabulary(OutputSet& output, const ConvertTranslationOptions& o,

@@ -22,9 +22,6 @@ Result<std::vector<OpenPairs>> dev_pairs(const ConvertTranslationOptions& option
 Status for_each_pair(PairReader& reader, const ConvertTranslationOptions& options,
                      const std::function<Result<bool>(TextPair& pair)>& fn);
 
-// Makes the text one line without blanks around it, and a blank of each control character but NUL.
-void clean(std::string& text);
-
 // Read from options.vocab_file, or made from a sample of each file and side.
 Result<Subtokenizer> translation_vocabulary(OutputSet& output, const ConvertTranslationOptions& options,
                                             const std::vector<OpenPairs>& files);

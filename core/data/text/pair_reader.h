@@ -42,7 +42,7 @@ Result<PairReaderPtr> read_tsv_pairs(const std::string& path);
 Result<PairReaderPtr> read_jsonl_pairs(const std::string& path, const std::string& source_name,
                                        const std::string& target_name);
 // A compiled gettext catalogue (the GNU format, either byte order): what is translated, and its translation. Plural forms
-// give the first form of each; contexts are left out.
+// give the first form of each; contexts are left out, and so are the marks of keys in labels ("_Save", "&Open").
 Result<PairReaderPtr> read_mo_pairs(const std::string& path);
 // Translation Memory eXchange 1.4: of each <tu> the <seg> of the first <tuv> in either language ("en", which "en-US" is too).
 // What stands in <bpt>, <ept>, <it>, <ph>, <sub> and <ut> is no text. Entities that a document defines are refused, and so is one that has

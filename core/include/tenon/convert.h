@@ -86,11 +86,11 @@ struct ConvertTextOptions : ConvertOptions {
 //   info.json                                                    {"kind": "pairs", "vocab_file", "vocab_size", "max_length", "train": ..}
 // A pair is left out and counted where a side is empty, is no UTF-8, has a NUL byte or is longer than max_length tokens, where one side is
 // more than max_ratio times as long as the other, and where a line of a .tsv file has no tab. Blanks around a sentence are taken
-// away, line ends within it become blanks. Memory does not grow with the text, but for one shard of records at a time.
+// away, line ends and other control characters within it become blanks. Memory does not grow with the text, but for one shard of records at a time.
 struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
   std::vector<std::string> source, target;
-  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo), translation memories (.tmx),
+  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo; the marks of keys, "_Save", are no text), translation memories (.tmx),
   // lines of {"document": .., "summary": ..} (.jsonl).
   std::vector<std::string> pairs;
   std::string source_language = "en", target_language = "de";  // in .tmx files, and in the vocabulary's name

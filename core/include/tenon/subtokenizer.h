@@ -43,8 +43,9 @@ class Subtokenizer {
   // Equal for equal vocabularies.
   uint32_t fingerprint() const;
 
-  // The line without the spaces around it (Python's str.strip), as what converts text encodes it.
-  static std::string_view stripped(std::string_view line);
+  // The line as converters of sentences encode it: without the spaces around it (Python's str.strip), a blank in the place of each
+  // control character but NUL.
+  static std::string cleaned(std::string_view line);
   // Appends the ids of `text`. kInvalid when it is no UTF-8; then nothing is appended.
   Status encode(std::string_view text, std::vector<int32_t>& ids) const;
   // The same, and for each id the bytes of `text` that it stands for. They rise; a character that the vocabulary writes with several
