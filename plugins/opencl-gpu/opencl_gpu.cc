@@ -3,6 +3,7 @@
 #include "device/driver.h"
 #include "device/table.h"
 #include "fuse/fuse_chains.h"
+#include "fuse/joint_products.h"
 #include "fuse/joint_updates.h"
 #include "products/pooled.h"
 #include "tenon/plugin/device_backend.h"
@@ -25,6 +26,7 @@ Rewritten rewrite(const GraphView& given, const Env& env) {
   std::vector<tenon::plugin::Pattern> patterns =
       tenon::plugin::pool_patterns(kOwn, [&](const NodeView& conv) { return pooled_suits(conv, env); });
   patterns.emplace_back(join_updates);
+  patterns.emplace_back(join_products);
   Rewritten fused = tenon::plugin::rewrite(given, patterns);
   Rewritten chained = fuse_chains_for(tenon::plugin::graph_after(fused, given), env);
   return tenon::plugin::joined(std::move(fused), std::move(chained));

@@ -4,9 +4,11 @@
 
 namespace opencl_gpu::own {
 
-// dot, conv, their gradients and what ends them.
+// dot, conv, their gradients and what ends them. Of a joint product (fuse/joint_products.h) b and bias of each member follow a.
 struct product {
   enum : int { a, b, bias, residual };
+  static constexpr int b_of(int member) { return b + 2 * member; }
+  static constexpr int bias_of(int member) { return bias + 2 * member; }
   struct out {
     enum : int { c };
   };

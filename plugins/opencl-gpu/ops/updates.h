@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "device/launch.h"
 #include "device/table.h"
 #include "tenon/abi/optimizer.h"
 

@@ -1,9 +1,11 @@
 // dot: a [P.., M, K] (ta: [P.., K, M]), b [P.., K, N] (tb: [P.., N, K]) -> [P.., M, N].
 // dot_bias_act: act(dot(a, b) + bias [N] + residual [P.., M, N]).
 #include <limits>
+#include <vector>
 
 #include "device/kernel_sources.h"
 #include "device/table.h"
+#include "fuse/joint_products.h"
 #include "products/products_parts.h"
 #include "tenon/plugin/typed_table.h"
 
@@ -11,13 +13,11 @@ namespace opencl_gpu {
 
 namespace {
 
-Product product_of(const NodeView& node) {
-  const ValueView a = node.in(own::product::a), y = node.out(own::product::out::c);
+// One product of the node.
+Product dense(const NodeView& node, int64_t m, int64_t n, int64_t k) {
   const bool ta = node.flag("ta"), tb = node.flag("tb");
   Product s;
-  s.m = y.dim(-2), s.n = y.dim(-1), s.k = a.dim(ta ? -2 : -1);
-  s.batch = y.elements() / (s.m * s.n);
-  s.a_batch = s.m * s.k, s.b_batch = s.k * s.n, s.c_batch = s.m * s.n;
+  s.m = m, s.n = n, s.k = k;
   s.a_row = ta ? 1 : s.k, s.a_column = ta ? s.m : 1;
   s.b_inner = s.k, s.b_row = tb ? 1 : s.n, s.b_column = tb ? s.k : 1;
   s.c_row = s.n;
@@ -25,13 +25,35 @@ Product product_of(const NodeView& node) {
   return s;
 }
 
+Product product_of(const NodeView& node) {
+  const ValueView a = node.in(own::product::a), y = node.out(own::product::out::c);
+  Product s = dense(node, y.dim(-2), y.dim(-1), a.dim(node.flag("ta") ? -2 : -1));
+  s.batch = y.elements() / (s.m * s.n);
+  s.a_batch = s.m * s.k, s.b_batch = s.k * s.n, s.c_batch = s.m * s.n;
+  return s;
+}
+
+AIs matrix_of(const NodeView& node) { return node.flag("ta") ? AIs::kTransposedMatrix : AIs::kMatrix; }
+
+// fuse/joint_products.h has the node.
+Kernel joint_product(const NodeView& node, const Env& env) {
+  const std::vector<int64_t> sizes = node.list("sizes").vec();
+  ProductKind kind = kind_of(node, matrix_of(node));
+  kind.members = static_cast<int>(node.i64("members")), kind.residual = false;
+  Product s = dense(node, sizes[0], sizes[1], sizes[2]);
+  s.batch = kind.members;
+  Kernel kernel = product_kernel(node, env, s, kind);
+  kernel.algorithm += ", " + std::to_string(kind.members) + " at once";
+  return kernel;
+}
+
 Kernel plain_kernel(Driver& driver, const Product& s, const ProductKind& kind) {
   Launch launch =
       Launch::of_text(driver, ending_text("product_plain"), "product_plain", product_options(kind) + end_options(kind));
   launch.value(ended(s, kind)).in(own::product::a).in(own::product::b);
   add_epilogue(launch, kind);
-  launch.out(own::product::out::c).items(static_cast<uint64_t>(s.batch * s.m * s.n));
-  return kernel_of({launch});
+  add_members(launch.out(own::product::out::c), kind, {});
+  return kernel_of({launch.items(static_cast<uint64_t>(s.batch * s.m * s.n))});
 }
 
 }  // namespace
@@ -46,7 +68,8 @@ std::string ending_text(const char* file) {
 }
 
 std::string product_options(const ProductKind& kind) {
-  return std::string("-D T=") + dtype_name(kind.dtype) + " -D A_IS=" + std::to_string(static_cast<int>(kind.a));
+  return std::string("-D T=") + dtype_name(kind.dtype) + " -D A_IS=" + std::to_string(static_cast<int>(kind.a)) +
+         (kind.members > 1 ? " -D JOINT" : "");
 }
 
 std::string end_options(const ProductKind& kind) {
@@ -58,6 +81,16 @@ bool ends_at_once(const ProductKind& kind) { return kind.result == kind.wide() &
 void add_epilogue(Launch& launch, const ProductKind& kind) {
   kind.bias ? launch.in(own::product::bias) : launch.out(own::product::out::c);
   kind.residual ? launch.in(own::product::residual) : launch.out(own::product::out::c);
+}
+
+void add_members(Launch& launch, const ProductKind& kind, const Places& places) {
+  if (kind.members == 1) return;
+  for (int i = 1; i < kMostProducts; ++i) {
+    const int member = i < kind.members ? i : 0;  // those that are not there are not read
+    places.b ? launch.scratch(*places.b) : launch.in(own::product::b_of(member));
+    kind.bias ? launch.in(own::product::bias_of(member)) : launch.out(member);
+    places.c ? launch.scratch(*places.c) : launch.out(member);
+  }
 }
 
 Product ended(Product s, const ProductKind& kind) {
@@ -82,7 +115,8 @@ Launch sum_of_parts(Driver& driver, const Product& s, const ProductKind& kind, i
       Launch::of_text(driver, ending_text("product_parts"), "sum_parts", product_options(any) + end_options(kind));
   sum.value(whole).scratch(parts_at);
   add_epilogue(sum, kind);
-  sum.out(own::product::out::c).items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
+  add_members(sum.out(own::product::out::c), kind, {});
+  sum.items(static_cast<uint64_t>(s.batch * s.m * s.n), 1);
   return sum;
 }
 
@@ -90,7 +124,7 @@ ProductKind kind_of(const NodeView& node, AIs a) {
   ProductKind kind;
   kind.a = a;
   kind.dtype = node.in(own::product::a).dtype(), kind.result = node.out(own::product::out::c).dtype();
-  if (node.op() != "dot_bias_act" && node.op() != "conv_bias_act") return kind;
+  if (!node.find("act")) return kind;
   kind.act = node.enumerator("act");
   kind.bias = node.has(own::product::bias), kind.residual = node.has(own::product::residual);
   return kind;
@@ -109,10 +143,10 @@ Kernel product_kernel(const NodeView& node, const Env& env, const Product& s, co
 
 void add_products(KernelTable& table) {
   const auto make = [](const NodeView& node, const Env& env) {
-    const AIs a = node.flag("ta") ? AIs::kTransposedMatrix : AIs::kMatrix;
-    return product_kernel(node, env, product_of(node), kind_of(node, a));
+    return product_kernel(node, env, product_of(node), kind_of(node, matrix_of(node)));
   };
   for (const char* op : {"dot", "dot_bias_act"}) table.add(op, tenon::plugin::takes<tenon::plugin::Floats>(), make);
+  table.add_own(kProducts, joint_product);
 }
 
 }  // namespace opencl_gpu

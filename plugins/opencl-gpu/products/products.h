@@ -36,6 +36,7 @@ struct ProductKind {
   int32_t dtype = TENON_F32, result = TENON_F32;
   int32_t act = TENON_ACT_NONE;
   bool bias = false, residual = false;
+  int members = 1;  // products of one a, as a batch whose b, bias and c are memory of their own each
 
   int32_t wide() const { return dtype == TENON_F64 ? TENON_F64 : TENON_F32; }  // what sums are kept as
 };

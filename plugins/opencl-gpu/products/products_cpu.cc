@@ -86,7 +86,7 @@ Launch pack(Driver& driver, const Product& s, ProductKind kind, const Registers&
   kind.a = AIs::kMatrix;
   const std::string text = std::string(kernel_source("product")) + kernel_source("product_pack");
   Launch pack = Launch::of_text(driver, text, "pack_b", product_options(kind) + define("NR", r.columns()) + same(kind));
-  pack.value(s).in(own::product::b).scratch(at);
+  add_members(pack.value(s).in(own::product::b).scratch(at), kind, {});
   const int64_t grains = s.batch * pieces(s.n, r.columns()) * pieces(s.k, Registers::kDepth);
   return pack.groups({static_cast<size_t>(std::min<int64_t>(grains, 4 * driver.compute_units()))});
 }
@@ -111,7 +111,11 @@ Kernel kernel_in(Driver& driver, const Product& s, const ProductKind& kind, cons
   cut.packs ? product.scratch(b_at) : product.in(own::product::b);
   add_epilogue(product, kind);
   parts ? product.scratch(parts_at) : product.out(own::product::out::c);
-  product.scratch().groups({static_cast<size_t>(cut.items)});
+  Places places;
+  if (cut.packs) places.b = b_at;
+  if (parts) places.c = parts_at;
+  add_members(product.scratch(), kind, places);
+  product.groups({static_cast<size_t>(cut.items)});
   launches.push_back(product);
   if (parts) launches.push_back(sum_of_parts(driver, s, kind, cut.chunks, parts_at));
   return kernel_of(std::move(launches), parts_at + (parts ? up(sums * width, 64) : 0));

@@ -128,6 +128,7 @@ Kernel kernel_in(Driver& driver, const Product& given, const ProductKind& kind, 
   product.value(whole).value<cl_long>(up(pieces(s.k, t.chunks), kDeepest)).in(own::product::a).in(own::product::b);
   add_epilogue(product, kind);
   t.chunks > 1 ? product.scratch() : product.out(own::product::out::c);
+  add_members(product, kind, t.chunks > 1 ? Places{{}, 0} : Places{});
   const auto size = [](int64_t n) { return static_cast<size_t>(n); };
   product.groups({size(std::min(t.count(s), kMostGroups)), 1}, {size(kLocal), size(kLocal)});
   if (t.chunks == 1) return kernel_of({product});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "products/products.h"
@@ -35,6 +36,13 @@ std::string ending_text(const char* file);
 
 // The parameters bias and residual; what is not there is any other memory, which is not read.
 void add_epilogue(Launch& launch, const ProductKind& kind);
+
+// Where a kernel finds b, and leaves c: in an operand and a result, or in scratch from here on.
+struct Places {
+  std::optional<uint64_t> b, c;
+};
+// The parameters JOINT_MEMORY of kernels/product/product.cl, behind all others: none but of a joint product.
+void add_members(Launch& launch, const ProductKind& kind, const Places& places);
 
 // As `kind` says, at once.
 Product ended(Product s, const ProductKind& kind);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <random>
@@ -48,6 +49,21 @@ inline std::vector<reference::Tensor> drawn_inputs(const plugin::FlatGraph& flat
     reference::round_to_dtype(inputs.back());
   }
   return inputs;
+}
+
+// Nodes that the device runs for a graph, as it tells who traces it.
+inline size_t traced_nodes(const plugin::FlatGraph& graph, const std::vector<reference::Tensor>& inputs) {
+  std::atomic<size_t> events{0};
+  const tenon_sink sink{sizeof sink, 0, &events, [](void* ctx, const tenon_event*, uint32_t n, uint64_t) {
+                          *static_cast<std::atomic<size_t>*>(ctx) += n;
+                        }};
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.flags = TENON_OPTION_TRACE;
+  EXPECT_EQ(opencl()->backend().trace(opencl()->device(), &sink).code, TENON_OK);
+  run_graph(*opencl(), *graph.graph(), inputs, Place::kDevice, options);
+  EXPECT_EQ(opencl()->backend().trace(opencl()->device(), nullptr).code, TENON_OK);
+  return events;
 }
 
 class OnOpencl : public testing::Test {

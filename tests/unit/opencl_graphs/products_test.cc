@@ -90,6 +90,108 @@ TEST_P(OpenclProducts, AreTheReferences) {
 INSTANTIATE_TEST_SUITE_P(Shapes, OpenclProducts, testing::ValuesIn(kMatrices),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// ---- dots of one a, as of attention's query, key and value ----
+
+struct Joint {
+  const char* name;
+  Matrices each;
+  int members = 3;
+  bool bias = false;
+  int32_t act = TENON_ACT_NONE;
+  int nodes = 1;  // that run
+};
+void PrintTo(const Joint& c, std::ostream* out) { *out << c.name; }
+
+const Joint kJoint[] = {
+    {"three", {"", {}, 132, 96, 68}},
+    {"two", {"", {}, 132, 96, 68}, 2},
+    {"four", {"", {}, 132, 96, 68}, 4, false, TENON_ACT_NONE, 2},
+    {"odd", {"", {}, 67, 45, 71}},
+    {"bias", {"", {}, 132, 96, 68}, 3, true},
+    {"bias_odd_relu", {"", {}, 67, 45, 71, false, true}, 3, true, TENON_ACT_RELU},
+    {"gelu", {"", {}, 67, 45, 71}, 2, true, TENON_ACT_GELU},
+    {"gradients", {"", {}, 64, 700, 48, true}},
+    {"in_chunks", {"", {}, 20, 3012, 20, true}},
+    {"in_chunks_bias", {"", {}, 9, 3001, 11}, 3, true, TENON_ACT_GELU},
+    {"few", {"", {}, 3, 5, 4}, 3, true, TENON_ACT_GELU},
+    {"large_tiles", {"", {}, 1030, 36, 600}},
+    {"bf16", {"", {}, 67, 45, 71, false, false, TENON_BF16}},
+    {"f64", {"", {}, 132, 96, 68, false, false, TENON_F64}, 3, true},
+};
+
+// Each reads a by a reshape of its own.
+FlatGraph joint_of(const Joint& c) {
+  const Matrices& s = c.each;
+  const int32_t out = s.dtype == TENON_F64 ? TENON_F64 : TENON_F32;
+  const Dims of_a = s.ta ? Dims{s.k, s.m} : Dims{s.m, s.k}, of_b = s.tb ? Dims{s.n, s.k} : Dims{s.k, s.n};
+  GraphBuilder b;
+  const uint32_t given = b.input(s.dtype, {of_a[0], 1, of_a[1]}, TENON_ROLE_FEED);
+  for (int i = 0; i < c.members; ++i) {
+    const uint32_t a = b.value(s.dtype, of_a), c_of_a = b.value(out, {s.m, s.n});
+    std::vector<uint32_t> operands{a, b.input(s.dtype, of_b, TENON_ROLE_FEED)};
+    if (c.bias) operands.push_back(b.input(out, {s.n}, TENON_ROLE_FEED));
+    b.node("reshape", {given}, {a}).name("a").attr_list("shape", of_a);
+    b.node(c.bias ? "dot_bias_act" : "dot", operands, {c_of_a}).name("dot").attr_bool("ta", s.ta).attr_bool("tb", s.tb);
+    if (c.bias) b.attr_enum("act", c.act).attr_f64("alpha", 0);
+    b.attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", out).result(c_of_a);
+  }
+  return b.build();
+}
+
+class OpenclJointProducts : public OnOpencl, public testing::WithParamInterface<Joint> {};
+
+// Each in a graph of its own, which the tests above and the conformance suite hold to the reference.
+std::vector<Tensor> alone(Joint c, const std::vector<Tensor>& inputs) {
+  const int members = c.members, own = c.bias ? 2 : 1;
+  c.members = 1;
+  const FlatGraph graph = joint_of(c);
+  std::vector<Tensor> results;
+  for (int i = 0; i < members; ++i) {
+    std::vector<Tensor> of_one{inputs[0]};
+    of_one.insert(of_one.end(), inputs.begin() + 1 + own * i, inputs.begin() + 1 + own * (i + 1));
+    results.push_back(run_graph(*opencl(), *graph.graph(), of_one).at(0));
+  }
+  return results;
+}
+
+TEST_P(OpenclJointProducts, AreInOneNodeWhatTheyAreAlone) {
+  const Joint& c = GetParam();
+  const FlatGraph graph = joint_of(c);
+  const std::vector<Tensor> inputs = drawn_inputs(graph);
+
+  const std::vector<Tensor> found = run_graph(*opencl(), *graph.graph(), inputs), expected = alone(c, inputs);
+
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t r = 0; r < found.size(); ++r)
+    expect_near(found[r], expected[r], c.each.dtype == TENON_F64 ? 1e-13 : 2e-6, r);
+  EXPECT_EQ(traced_nodes(graph, inputs), static_cast<size_t>(c.nodes));
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, OpenclJointProducts, testing::ValuesIn(kJoint),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// a b, and a by what is made of that; a c, whose columns are fewer; (2 a) b.
+TEST_F(OnOpencl, ProductsThatReadEachOtherOrDifferStayApart) {
+  const Dims square{40, 40};
+  GraphBuilder g;
+  const auto input = [&](const Dims& dims) { return g.input(TENON_F32, dims, TENON_ROLE_FEED); };
+  const auto dot = [&](uint32_t left, uint32_t right, const Dims& dims) {
+    const uint32_t y = g.value(TENON_F32, dims);
+    g.node("dot", {left, right}, {y}).name("dot").attr_bool("ta", false).attr_bool("tb", false);
+    g.attr_enum("precision", TENON_PRECISION_HIGHEST).attr_dtype("out", TENON_F32).result(y);
+    return y;
+  };
+  const uint32_t a = input(square), b = input(square), c = input({40, 24}), twice = g.value(TENON_F32, square);
+  g.node("add", {a, a}, {twice}).name("twice");
+  dot(a, dot(a, b, square), square);
+  dot(a, c, {40, 24});
+  dot(twice, b, square);
+  const FlatGraph graph = g.build();
+
+  expect_reference(graph, 2e-6);
+  EXPECT_EQ(traced_nodes(graph, drawn_inputs(graph)), 5u);
+}
+
 // ---- convolutions ----
 
 struct Windows {

@@ -22,6 +22,15 @@ typedef struct {
   int chunks, dense, bias, residual;
 } Product;
 
+// -D JOINT: p is one of three products of the same a, whose b, bias and c are memory of their own each.
+#ifdef JOINT
+#define JOINT_MEMORY , MEM(b1), MEM(bias1), MEM(c1), MEM(b2), MEM(bias2), MEM(c2)
+#define MEMBER(T, name, p) ((p) == 0 ? POINTER(T, name) : (p) == 1 ? POINTER(T, name##1) : POINTER(T, name##2))
+#else
+#define JOINT_MEMORY
+#define MEMBER(T, name, p) POINTER(T, name)
+#endif
+
 // Where tap t of a window at `at` lies along axis d of a: q, if INSIDE(s, d, q).
 #define WINDOW_AT(s, d, at, t) ((at) * (s)->up[d] + (t) * (s)->step[d] + (s)->shift[d])
 #define INSIDE(s, d, q) \

@@ -198,14 +198,14 @@ INLINE void tile_of_c(const Product* s, End e, From a, const __global W* b, Room
 
 // mc, nc: a tile's rows and columns. Of more than one chunk, each adds its part of k into c_chunk elements of its own.
 __kernel void product_cpu(Product s, long mc, long nc, long room_size, MEM(a), MEM(b), MEM(bias), MEM(residual), MEM(c),
-                          MEM(room)) {
+                          MEM(room) JOINT_MEMORY) {
   const long rows = (s.m + mc - 1) / mc, columns = (s.n + nc - 1) / nc;
   Room room = POINTER(W, room) + get_group_id(0) * room_size;
   EACH(i, (ulong)(s.chunks * s.batch * rows * columns)) {
     const long m0 = i % rows * mc, n0 = i / rows % columns * nc, p = i / rows / columns % s.batch;
     const long chunk = i / rows / columns / s.batch;
-    const End e = {POINTER(const W, bias), POINTER(const W, residual), POINTER(W, c) + chunk * s.batch * s.m * s.n};
-    tile_of_c(&s, e, POINTER(const STORED(T), a), POINTER(const W, b), room, p, m0, min(mc, s.m - m0), n0,
+    const End e = {MEMBER(const W, bias, p), POINTER(const W, residual), MEMBER(W, c, p) + chunk * s.batch * s.m * s.n};
+    tile_of_c(&s, e, POINTER(const STORED(T), a), MEMBER(const W, b, p), room, p, m0, min(mc, s.m - m0), n0,
               min(nc, s.n - n0), s.k * chunk / s.chunks, s.k * (chunk + 1) / s.chunks);
   }
 }

@@ -101,7 +101,7 @@ INLINE void sum_tile(const Product* s, From a, From b, INDEX m0, INDEX n0, INDEX
 // The tiles: along m, along n, of the batch, and chunks of k, each by all of those before. A group goes over some, since there
 // may be more than a device has groups. depth: of a chunk, a multiple of all BK.
 __kernel __attribute__((reqd_work_group_size(LN, LM, 1))) void product_gpu(Product s, long depth, MEM(a), MEM(b),
-                                                                           MEM(bias), MEM(residual), MEM(c)) {
+                                                                           MEM(bias), MEM(residual), MEM(c) JOINT_MEMORY) {
   __local W blocks_a[2][BK][BM + 4] __attribute__((aligned(32))), blocks_b[2][BK][BN + 4] __attribute__((aligned(32)));
   const int x = get_local_id(0), y = get_local_id(1);
   const long along_m = (s.m + BM - 1) / BM, along_n = (s.n + BN - 1) / BN, tiles = along_m * along_n * s.batch * s.chunks;
@@ -114,10 +114,10 @@ __kernel __attribute__((reqd_work_group_size(LN, LM, 1))) void product_gpu(Produ
     for (int i = 0; i < RM; ++i)
 #pragma unroll
       for (int j = 0; j < RN; ++j) sum[i][j] = 0;
-    sum_tile(&s, POINTER(const STORED(T), a) + p * s.a_batch, POINTER(const STORED(T), b) + p * s.b_batch, (INDEX)m0,
+    sum_tile(&s, POINTER(const STORED(T), a) + p * s.a_batch, MEMBER(const STORED(T), b, p) + p * s.b_batch, (INDEX)m0,
              (INDEX)n0, (INDEX)first, (INDEX)last, x, y, blocks_a, blocks_b, sum);
-    const End e = {POINTER(const STORED(R), bias), POINTER(const STORED(R), residual),
-                   POINTER(STORED(R), c) + chunk * s.batch * s.m * s.n};
+    const End e = {MEMBER(const STORED(R), bias, p), POINTER(const STORED(R), residual),
+                   MEMBER(STORED(R), c, p) + chunk * s.batch * s.m * s.n};
     end_tile(&s, e, p, m0, n0, x, y, sum);
   }
 }

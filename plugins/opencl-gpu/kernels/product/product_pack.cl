@@ -20,7 +20,7 @@ INLINE void pack_columns(From row, long row_step, long column_step, long rows, l
         to[r * NR + j] = j < columns ? LOAD(T, row, r * row_step + j * column_step) : 0;
 }
 
-__kernel void pack_b(Product s, MEM(b), MEM(to)) {
+__kernel void pack_b(Product s, MEM(b), MEM(to) JOINT_MEMORY) {
   const long panels = (s.n + NR - 1) / NR, blocks = (s.k + DEPTH - 1) / DEPTH;
   EACH(i, (ulong)(s.batch * panels * blocks)) {
     const long panel = i % panels, p = i / panels / blocks, first = i / panels % blocks * DEPTH;
@@ -29,7 +29,7 @@ __kernel void pack_b(Product s, MEM(b), MEM(to)) {
     for (long k = first, run; k < last; k += run) {
       const long inner = k % s.b_inner;
       run = min(s.b_inner - inner, last - k);
-      From row = POINTER(const STORED(T), b) + p * s.b_batch + k / s.b_inner * s.b_outer_row + inner * s.b_row +
+      From row = MEMBER(const STORED(T), b, p) + p * s.b_batch + k / s.b_inner * s.b_outer_row + inner * s.b_row +
                  panel * NR * s.b_column;
       if (s.b_column == 1)
         pack_rows(row, s.b_row, run, columns, to + k * NR);
