@@ -5,8 +5,8 @@
 //                                                        conv or conv_bias_act without activation, then batch_norm_apply
 //   cpu.pooled_grad_input(dp, w, winner) -> dx           max_pool_grad, then conv_grad_input
 //   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
-//   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, then the update; of any rule that
-//                                                        takes elements one by one
+//   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, of f32 or bf16, then the update; of any
+//                                                        rule that takes elements one by one
 //   cpu.dot_dropout(a, b, [bias], seed, step, [residual]) -> y
 //                                                        dot or dot_bias_act, then dropout
 //   cpu.attention_rows(q, k, v, [bias], i; length, heads) -> y, lse

@@ -54,21 +54,34 @@ inline bool has_pair_products() { return pair_products; }
 constexpr bool has_pair_products() { return false; }
 #endif
 
-// While one lives, its thread takes subnormal operands and results for zeros, if the processor has such a mode.
-class FlushSubnormals {
+// While one lives, its thread has this mode of subnormals, if the processor has such a mode.
+class SubnormalMode {
  public:
+  SubnormalMode(const SubnormalMode&) = delete;
+  SubnormalMode& operator=(const SubnormalMode&) = delete;
+
+ protected:
 #ifdef __SSE2__
-  FlushSubnormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
-  ~FlushSubnormals() { _mm_setcsr(before_); }
+  explicit SubnormalMode(bool flush) : before_(_mm_getcsr()) {
+    _mm_setcsr(flush ? before_ | kFlushes : before_ & ~kFlushes);
+  }
+  ~SubnormalMode() { _mm_setcsr(before_); }
 #else
-  FlushSubnormals() {}
-  ~FlushSubnormals() {}
+  explicit SubnormalMode(bool) {}
+  ~SubnormalMode() {}
 #endif
-  FlushSubnormals(const FlushSubnormals&) = delete;
-  FlushSubnormals& operator=(const FlushSubnormals&) = delete;
 
  private:
+  static constexpr unsigned kFlushes = 0x8040;  // MXCSR: FTZ, DAZ
   [[maybe_unused]] unsigned before_ = 0;
+};
+// Subnormal operands and results are taken for zeros.
+struct FlushSubnormals : SubnormalMode {
+  FlushSubnormals() : SubnormalMode(true) {}
+};
+// They are what they are, within a FlushSubnormals too.
+struct SeeSubnormals : SubnormalMode {
+  SeeSubnormals() : SubnormalMode(false) {}
 };
 
 // n words of the elements of two rows. Inline: n is often a constant, or small.

@@ -173,8 +173,9 @@ Kernel make_product_update(const NodeView& node, const Signature& sig) {
   Kernel kernel;
   const UpdateRunner runner = prepare_runner(node, sig, &kernel);
   const plugin::ValueView a = node.in(kProductA), b = node.in(TENON_UPDATE_G);
-  auto product = std::make_shared<Gemm>(GemmShape{1, a.dim(1), b.dim(1), a.dim(0), true, false}, true);
+  auto product = std::make_shared<const ProductGradient>(a.dtype(), a.dim(1), b.dim(1), a.dim(0));
   kernel.threads = plugin::kAllThreads;
+  kernel.scratch_bytes = product->scratch_bytes();
   kernel.thread_scratch_bytes = product->thread_scratch_bytes();
   kernel.run = [runner, product](const Call& call) { runner.run_product(call, *product); };
   return kernel;

@@ -36,8 +36,8 @@ class Pass {
       pass->apply(*t, pass->rule_->f32, (row + i) * width + column, columns, g + i * ld, *a);
   }
 
-  // f32, pointwise rules but nadam, g dense.
-  void run_product(const Call& call, const Gemm& product) const {
+  // p is f32, pointwise rules but nadam, g dense.
+  void run_product(const Call& call, const ProductGradient& product) const {
     if (u_.gate && !*call.in<uint8_t>(TENON_UPDATE_GATE)) return keep(call);
     const Tensors<float> t = open_all<float>(call);
     call.barrier();  // what was copied is whole
@@ -45,7 +45,7 @@ class Pass {
     const StepArgs<float> a = step_args(call, t, h);
     const Blocks blocks{this, &t, &a};
     const GemmConsumer consume{&blocks, take_block};
-    product.run(call, {call.in(kProductA), call.in(TENON_UPDATE_G), nullptr, nullptr, nullptr, &consume});
+    product.run(call, call.in(kProductA), call.in(TENON_UPDATE_G), consume);
   }
 
  private:
@@ -325,6 +325,8 @@ class Pass {
 
 void UpdateRunner::operator()(const Call& call) const { Pass{*this}(call); }
 
-void UpdateRunner::run_product(const Call& call, const Gemm& product) const { Pass{*this}.run_product(call, product); }
+void UpdateRunner::run_product(const Call& call, const ProductGradient& product) const {
+  Pass{*this}.run_product(call, product);
+}
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

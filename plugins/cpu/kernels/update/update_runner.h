@@ -1,7 +1,7 @@
 // What the kernel of a *_update op does when it runs.
 #pragma once
 
-#include "kernels/gemm/gemm.h"
+#include "kernels/update/product_gradient.h"
 #include "kernels/update/update.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -17,8 +17,8 @@ struct UpdateRunner {
   const PointwiseRule* rule;  // nullptr: lamb, adafactor
 
   void operator()(const Call& call) const;
-  // The gradient is what `product` makes, block by block. f32, pointwise rules but nadam, g dense.
-  void run_product(const Call& call, const Gemm& product) const;
+  // The gradient is what `product` makes, block by block. p is f32, pointwise rules but nadam, g dense.
+  void run_product(const Call& call, const ProductGradient& product) const;
 };
 
 }  // namespace tenon::cpu::TENON_CPU_ISA
