@@ -8,23 +8,11 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 template <class L>
-struct HalvesOf;
-template <>
-struct HalvesOf<Lanes8> {
-  typedef uint16_t Type __attribute__((vector_size(16)));
-};
-#ifdef __AVX512F__
-template <>
-struct HalvesOf<Lanes16> {
-  typedef uint16_t Type __attribute__((vector_size(32)));
-};
-#endif
-template <class L>
-using Halves = typename HalvesOf<L>::Type;
+using Halves = typename L::Halves;
 
 template <class L>
 TENON_INLINE typename L::Vector widen_bf16(Halves<L> h) {
-  return (typename L::Vector)(__builtin_convertvector(h, typename L::Words) << 16);
+  return (typename L::Vector)(L::words(h) << 16);
 }
 // In the low half of each word: nearest even, NaN stays. By the bits alone, the same under any mode of the processor.
 template <class L>
@@ -35,7 +23,7 @@ TENON_INLINE typename L::Words bf16_words(typename L::Vector f) {
 }
 template <class L>
 TENON_INLINE Halves<L> narrow_bf16(typename L::Vector f) {
-  return __builtin_convertvector(bf16_words<L>(f), Halves<L>);
+  return L::halves(bf16_words<L>(f));
 }
 #ifdef __AVX512BF16__
 // One instruction does so, but takes subnormal numbers for zeros.
@@ -44,8 +32,7 @@ TENON_INLINE Halves<Lanes16> narrow_bf16<Lanes16>(Lanes16::Vector f) {
   const __m512i b = std::bit_cast<__m512i>(f);
   const __mmask16 small = _mm512_testn_epi32_mask(b, _mm512_set1_epi32(0x7f800000));
   const bool subnormal = _mm512_mask_test_epi32_mask(small, b, _mm512_set1_epi32(0x007fffff)) != 0;
-  if (__builtin_expect(subnormal || !has_pair_products(), 0))
-    return __builtin_convertvector(bf16_words<Lanes16>(f), Halves<Lanes16>);
+  if (__builtin_expect(subnormal || !has_pair_products(), 0)) return Lanes16::halves(bf16_words<Lanes16>(f));
   return std::bit_cast<Halves<Lanes16>>(_mm512_cvtneps_pbh(std::bit_cast<__m512>(f)));
 }
 #endif

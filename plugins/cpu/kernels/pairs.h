@@ -8,6 +8,7 @@
 // tile.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 
 #include "kernels/simd.h"
@@ -86,34 +87,29 @@ struct SeeSubnormals : SubnormalMode {
 
 // n words of the elements of two rows. Inline: n is often a constant, or small.
 TENON_INLINE void pair_words(const uint16_t* low, const uint16_t* high, int64_t n, uint32_t* to) {
-  typedef uint16_t Halves16 __attribute__((vector_size(32)));
-  typedef uint32_t Words16 __attribute__((vector_size(64)));
-  const auto pair = [](Halves16 a, Halves16 b) {
-    return __builtin_convertvector(a, Words16) | __builtin_convertvector(b, Words16) << 16;
-  };
+  using Halves = Lanes::Halves;
+  const auto pair = [](Halves a, Halves b) { return Lanes::words(a) | Lanes::words(b) << 16; };
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const Words16 both = pair(load_as<Halves16>(low + i), load_as<Halves16>(high + i));
+  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes) {
+    const Lanes::Words both = pair(load_as<Halves>(low + i), load_as<Halves>(high + i));
     std::memcpy(to + i, &both, sizeof both);
   }
 #ifdef __AVX512BW__
   if (i == n) return;
   const __mmask16 rest = static_cast<__mmask16>((1u << (n - i)) - 1);
-  const Words16 both =
-      pair((Halves16)_mm256_maskz_loadu_epi16(rest, low + i), (Halves16)_mm256_maskz_loadu_epi16(rest, high + i));
+  const Lanes::Words both =
+      pair((Halves)_mm256_maskz_loadu_epi16(rest, low + i), (Halves)_mm256_maskz_loadu_epi16(rest, high + i));
   _mm512_mask_storeu_epi32(to + i, rest, (__m512i)both);
 #else
-  for (; i < n; ++i) to[i] = low[i] | static_cast<uint32_t>(high[i]) << 16;
+  for (const int64_t end = std::max(i, n); i < end; ++i) to[i] = low[i] | static_cast<uint32_t>(high[i]) << 16;
 #endif
 }
 
 // n elements as f32. Inline as above.
 TENON_INLINE void widen_halves(const uint16_t* from, int64_t n, uint32_t* to) {
-  typedef uint16_t Halves16 __attribute__((vector_size(32)));
-  typedef uint32_t Words16 __attribute__((vector_size(64)));
   int64_t i = 0;
-  for (; i + 16 <= n; i += 16) {
-    const Words16 wide = __builtin_convertvector(load_as<Halves16>(from + i), Words16) << 16;
+  for (; i + Lanes::kLanes <= n; i += Lanes::kLanes) {
+    const Lanes::Words wide = Lanes::words(load_as<Lanes::Halves>(from + i)) << 16;
     std::memcpy(to + i, &wide, sizeof wide);
   }
   for (; i < n; ++i) to[i] = static_cast<uint32_t>(from[i]) << 16;

@@ -152,6 +152,18 @@ struct Lanes8 {
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   using Ints = i32x8;
   using Words = u32x8;
+  typedef uint16_t Halves __attribute__((vector_size(16)));
+  // Each half as a word; and the low halves of words.
+  static TENON_INLINE Words words(Halves h) {
+#ifdef __AVX2__
+    typedef int16_t i16x8 __attribute__((vector_size(16)));
+    return (Words)__builtin_ia32_pmovzxwd256(
+        (i16x8)h);  // what the compiler makes of a conversion are two of half the width
+#else
+    return __builtin_convertvector(h, Words);
+#endif
+  }
+  static TENON_INLINE Halves halves(Words w) { return __builtin_convertvector(w, Halves); }
   static TENON_INLINE Ints load_u8(const uint8_t* p) { return load8_u8(p); }
   static TENON_INLINE void store_u8(uint8_t* p, Ints v) { store8_u8(p, v); }
 };
@@ -182,6 +194,15 @@ struct Lanes16 {
   }
   typedef int32_t Ints __attribute__((vector_size(64)));
   typedef uint32_t Words __attribute__((vector_size(64)));
+  typedef uint16_t Halves __attribute__((vector_size(32)));
+  static TENON_INLINE Words words(Halves h) {
+    typedef int16_t i16x16 __attribute__((vector_size(32)));
+    return (Words)__builtin_ia32_pmovzxwd512_mask((i16x16)h, Ints{}, static_cast<Mask>(-1));
+  }
+  static TENON_INLINE Halves halves(Words w) {
+    typedef int16_t i16x16 __attribute__((vector_size(32)));
+    return (Halves)__builtin_ia32_pmovdw512_mask((Ints)w, i16x16{}, static_cast<Mask>(-1));
+  }
   static TENON_INLINE Ints load_u8(const uint8_t* p) {
     typedef char i8x16 __attribute__((vector_size(16)));
     return (Ints)__builtin_ia32_pmovzxbd512_mask(load_as<i8x16>(p), Ints{}, static_cast<Mask>(-1));

@@ -1,3 +1,4 @@
+#include "float_bits.h"
 #include "isa_test.h"
 
 TENON_FAMILY_FIXTURE(Pooling, add_pooling)
@@ -157,28 +158,50 @@ TEST_P(Pooling, SpreadsTheGradientOverTheWindow) {
     }
 }
 
-TEST_P(Pooling, TakesDoublesAndSixteenBitNumbers) {
-  const Pool p = pool_shapes()[2];
-  const NaivePool n(p);
-  const auto doubles = run(1, [&](NodeRun& node) {
-    node.in(TENON_F64, p.x, n.x_data).in(TENON_F64, n.y, n.max());
-    n.attributes(node.in(TENON_F64, n.y, n.dy_data).out(TENON_F64, p.x).op("max_pool_grad"));
-  });
-  EXPECT_EQ(doubles.get<double>(0), n.max_grad());
-  const auto to_bf16 = [](const std::vector<double>& v) {
-    std::vector<uint16_t> b;
-    for (double d : v) {
-      const float f = static_cast<float>(d);
-      uint32_t bits;
-      std::memcpy(&bits, &f, 4);
-      b.push_back(static_cast<uint16_t>(bits >> 16));
+TEST_P(Pooling, TakesDoubles) {
+  for (const Pool& p : pool_shapes()) {
+    const NaivePool n(p);
+    const auto dx = run(1, [&](NodeRun& node) {
+      node.in(TENON_F64, p.x, n.x_data).in(TENON_F64, n.y, n.max());
+      n.attributes(node.in(TENON_F64, n.y, n.dy_data).out(TENON_F64, p.x).op("max_pool_grad"));
+    });
+    EXPECT_EQ(dx.get<double>(0), n.max_grad());
+  }
+}
+
+std::vector<uint16_t> halves(int32_t dtype, const std::vector<double>& v) {
+  std::vector<uint16_t> h;
+  for (double x : v) h.push_back(to_half(dtype, static_cast<float>(x)));
+  return h;
+}
+
+// Gradients have 8 bits, which sums of them exceed.
+TEST_P(Pooling, RoundsSixteenBitNumbersOnce) {
+  for (const int32_t dtype : {TENON_BF16, TENON_F16})
+    for (const Pool& p : pool_shapes()) {
+      NaivePool n(p);
+      for (double& x : n.dy_data) x *= 31;
+      const auto in = [&](const std::vector<double>& v) { return halves(dtype, v); };
+      const auto found = [&](const char* op, bool grad) {
+        return run(1,
+                   [&](NodeRun& node) {
+                     const bool max = op[0] == 'm';
+                     if (!grad || max) node.in(dtype, p.x, in(n.x_data));
+                     if (grad && max) node.in(dtype, n.y, in(n.max()));
+                     if (grad) node.in(dtype, n.y, in(n.dy_data));
+                     n.attributes(node.out(dtype, grad ? p.x : n.y).op(op))
+                         .attr_list("size", Dims(p.x.begin() + 1, p.x.end() - 1));
+                   })
+            .get<uint16_t>(0);
+      };
+      EXPECT_EQ(found("max_pool", false), in(n.max()));
+      EXPECT_EQ(found("avg_pool", false), in(n.avg(false)));
+      EXPECT_EQ(found("max_pool_grad", true), in(n.max_grad()));
+      const std::vector<uint16_t> dx = found("avg_pool_grad", true);
+      const std::vector<double> want = n.avg_grad(false);
+      for (size_t i = 0; i < dx.size(); ++i)
+        ASSERT_NEAR(from_half(dtype, dx[i]), want[i], std::abs(want[i]) / 256 + 1e-4) << "element " << i;
     }
-    return b;
-  };
-  const auto halves = run(1, [&](NodeRun& node) {
-    n.attributes(node.in(TENON_BF16, p.x, to_bf16(n.x_data)).out(TENON_BF16, n.y).op("max_pool"));
-  });
-  EXPECT_EQ(halves.get<uint16_t>(0), to_bf16(n.max()));
 }
 
 TEST_P(Pooling, LetsTheFirstNaNWin) {

@@ -13,7 +13,7 @@ u16x8 narrow_f16(f32x8 f) { return (u16x8)__builtin_ia32_vcvtps2ph256(f, 0); }
 #else
 // Subnormals by their integer: as bits of an f32 they would be flushed on the way in.
 f32x8 widen_f16(u16x8 h) {
-  const u32x8 b = __builtin_convertvector(h, u32x8), size = b & 0x7fff, exponent = b & 0x7c00;
+  const u32x8 b = Lanes8::words(h), size = b & 0x7fff, exponent = b & 0x7c00;
   const u32x8 bias = exponent == 0x7c00 ? u32x8{} + 0x70000000u : u32x8{} + 0x38000000u;
   const f32x8 subnormal = __builtin_convertvector((i32x8)size, f32x8) * 0x1p-24f;
   const u32x8 magnitude = exponent == 0 ? (u32x8)subnormal : (size << 13) + bias;

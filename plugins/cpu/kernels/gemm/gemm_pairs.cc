@@ -22,7 +22,7 @@ void widen_pairs(const uint16_t* from, int64_t n, uint32_t* to) {
   const auto turn = [](auto two) { return two << 48 | two >> 16; };
   int64_t i = 0;
   for (; i + kWords <= n; i += kWords) {
-    const Twins twins = turn((Twins) __builtin_convertvector(load_as<Halves<Lanes>>(from + 2 * i), Lanes::Words));
+    const Twins twins = turn((Twins)Lanes::words(load_as<Halves<Lanes>>(from + 2 * i)));
     std::memcpy(to + 2 * i, &twins, sizeof twins);
   }
   for (; i < n; ++i) {
