@@ -112,7 +112,7 @@ check-mutants: build
 ifneq ($(PACKAGES),no)
 	@share/install_packages.sh check
 endif
-	@cmake --build $(RELEASE) --parallel $(JOBS) --target mutant_runner
+	@cmake --build $(RELEASE) --parallel $(JOBS) --target mutant_runner runtime_test
 	@python3 tests/conformance/mutants/generated/check.py . $(RELEASE) --jobs $(JOBS) $(if $(FULL),--full) \
 	  $(if $(SECONDS),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED)) $(if $(SITES),--sites '$(SITES)')
 

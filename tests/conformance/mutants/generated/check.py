@@ -3,8 +3,8 @@
   check.py SOURCE_DIR BUILD_DIR [--full] [--seconds S] [--seed N] [--jobs J] [--sites RE]
 
 Without --full a sample that the seed draws, for two minutes beside what building and the control run take; each mutant gets
-quick tests alone. With --full those that these miss are tried on all tests that reach them, many mutants at once. What is
-missed then is compiled alone: where the compiler makes the same of it, it changes nothing. Who ends a full run early, by
+quick tests alone. With --full those that these miss are tried on all tests that reach them, many mutants at once, and then on
+the unit tests of the SDK's runtime. What is missed then is compiled alone: where the compiler makes the same of it, it changes nothing. Who ends a full run early, by
 --seconds or ^C, goes on the next time where it was. Exit code: 0 when none was missed.
 """
 import argparse
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 import equal
+import unit
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUICK = 0.3  # seconds of tests, as the control run took them, for each mutant
@@ -71,6 +72,7 @@ class Check:
         self.runner = os.path.join(args.build, 'bin', 'mutant_runner')
         self.library, self.sites = (os.path.join(self.out, name) for name in ('example.so', 'sites.tsv'))
         self.caught, self.equal, self.missed = set(), set(), []  # mutants: (site, mode)
+        self.by_units = set()   # of those that are caught: by unit tests alone
         self.unreached = set()  # sites
         self.interrupted = False
 
@@ -169,23 +171,37 @@ class Check:
                 self.missed = [m for m in self.missed if m != (site, mode)]
                 self.caught.add((site, mode))
 
+    def answers(self, kept, ask):
+        """Whether each that is missed is so, by ask(mutants, told), which goes on where it was."""
+        known = {}
+        if os.path.exists(kept):
+            with open(kept) as file:
+                known = {(int(site), int(mode)): answer == 'yes' for site, mode, answer in (line.split() for line in file)}
+        with open(kept, 'a') as file:
+            def told(mutant, is_so):
+                known[mutant] = is_so
+                print(*mutant, 'yes' if is_so else 'no', file=file, flush=True)
+            try:
+                ask([m for m in self.missed if m not in known], told)
+            except KeyboardInterrupt:
+                self.interrupted = True
+        return {m for m in self.missed if known.get(m)}
+
+    def try_units(self):
+        """On the runtime's own tests, which ask for what the ABI does not show."""
+        self.say("%d missed: trying the runtime's unit tests" % len(self.missed))
+        program = unit.link(self.args.build, self.out)
+        if unit.notice(program):
+            sys.exit('check-mutants: the unit tests of the runtime fail without a change')
+        self.by_units = self.answers(self.kept('units', program), lambda mutants, told: unit.try_each(program, mutants, self.args.jobs, told))
+        self.missed = [m for m in self.missed if m not in self.by_units]
+        self.caught |= self.by_units
+
     def leave_out_same(self):
         """Those that the compiler makes the same of."""
         self.say('%d missed: looking for those that the compiler makes the same of' % len(self.missed))
-        known, kept = {}, self.kept('same', self.library)
-        if os.path.exists(kept):
-            with open(kept) as file:
-                known = {(int(site), int(mode)): answer == 'same' for site, mode, answer in (line.split() for line in file)}
-        with open(kept, 'a') as file:
-            def told(mutant, is_same):
-                known[mutant] = is_same
-                print(*mutant, 'same' if is_same else 'other', file=file, flush=True)
-            try:
-                equal.equal_ones(self.args.source, self.out, [m for m in self.missed if m not in known], self.args.jobs,
-                                 1e9 if self.args.full else PROOF, told)
-            except KeyboardInterrupt:
-                self.interrupted = True
-        same = {m for m in self.missed if known.get(m)}
+        same = self.answers(self.kept('same', self.library), lambda mutants, told: equal.equal_ones(
+            self.args.source, self.out, mutants, self.args.jobs, 1e9 if self.args.full else PROOF, told))
         self.missed = [m for m in self.missed if m not in same]
         self.equal |= same
 
@@ -195,8 +211,9 @@ class Check:
         for where, n in sorted(collections.Counter(self.table.sites[site][0] for site in self.unreached).items()):
             print('%s: %d sites that no test reaches' % (where, n))
         tried = len(self.caught) + len(self.equal) + len(self.missed)
-        self.say('seed %d: tried %d, caught %d, equal %d, missed %d%s' % (
-            self.args.seed, tried, len(self.caught), len(self.equal), len(self.missed),
+        self.say('seed %d: tried %d, caught %d%s, equal %d, missed %d%s' % (
+            self.args.seed, tried, len(self.caught), ' (%d of them by unit tests alone)' % len(self.by_units) if self.by_units else '',
+            len(self.equal), len(self.missed),
             ' (interrupted: the next time it goes on)' if self.interrupted and self.args.full else ''))
         sys.exit(130 if self.interrupted else 1 if self.missed else 0)
 
@@ -213,6 +230,8 @@ class Check:
             self.try_groups()
         if self.args.full and not self.interrupted:
             self.try_long()
+        if self.args.full and self.missed and not self.interrupted:
+            self.try_units()
         if self.missed and not self.interrupted:
             self.leave_out_same()
         self.report()
