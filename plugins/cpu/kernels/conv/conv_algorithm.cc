@@ -121,6 +121,7 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"winograd 3x3 of bf16", TENON_BF16, kFilterGradient, kPlain, suits_half_winograd_filter, half_winograd_filter},
     {"gemm of pairs", TENON_BF16, kMaps, kExact | kPlain | kResidual, suits_pair_product, pair_product},
     {"implicit gemm of pairs", TENON_BF16, kMaps, kExact | kPlain, suits_pair_gather, pair_gather},
+    {"implicit gemm of pairs", TENON_BF16, kForward, kExact | kPlain, suits_pair_gather_of_odd, pair_gather_of_odd},
     {"gemm of pairs", TENON_BF16, kFilterGradient, kExact | kPlain, suits_pair_filter_product, pair_filter_product},
     {"implicit gemm of pairs", TENON_BF16, kFilterGradient, kExact | kPlain, suits_pair_filter, pair_filter},
 

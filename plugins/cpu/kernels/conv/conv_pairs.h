@@ -12,6 +12,10 @@ ConvWork pair_product(const ConvProblem& problem);
 bool suits_pair_gather(const ConvProblem& problem);
 ConvWork pair_gather(const ConvProblem& problem);
 
+// Forward, of an odd number of channels, as images of three have: on copies that have one more, of zeros.
+bool suits_pair_gather_of_odd(const ConvProblem& problem);
+ConvWork pair_gather_of_odd(const ConvProblem& problem);
+
 // The gradient of the filter.
 bool suits_pair_filter_product(const ConvProblem& problem);
 ConvWork pair_filter_product(const ConvProblem& problem);
