@@ -27,8 +27,8 @@ bool takes_product(const NodeView& update, uint32_t gradient) {
 void add_update(const NodeView& dot, const NodeView& update, Rewrite& to) {
   std::vector<uint32_t> operands, results;
   for (int k = 0; k < TENON_UPDATE_SLOTS + kSlots; ++k) operands.push_back(to.operand(update, k));
-  operands[TENON_UPDATE_G] = to.operand(dot, 1);
-  operands.push_back(to.operand(dot, 0));
+  operands[TENON_UPDATE_G] = to.operand(dot, op::dot::b);
+  operands.push_back(to.operand(dot, op::dot::a));
   for (int k = 0; k < update.results(); ++k) results.push_back(to.result(update, k));
   copy_attributes(to.add("cpu.product." + std::string(update.op()), operands, results, update), update);
 }

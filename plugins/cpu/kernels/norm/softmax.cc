@@ -105,7 +105,7 @@ Kernel make_softmax_grad(const NodeView& node, bool log) {
   const AxisView v = axis_view(node.in(op::softmax_grad::dy), node.i64("axis", -1));
   Kernel k;
   k.threads = threads_for(node.in(op::softmax_grad::dy).elements() * (log ? 4 : 2));
-  k.in_place = {{0, 0}, {1, 0}};
+  k.in_place = {{op::softmax_grad::dy, 0}, {op::softmax_grad::y, 0}};
   k.run = [=](const Call& call) {
     const float *dy = call.in(op::softmax_grad::dy), *y = call.in(op::softmax_grad::y);
     float* dx = call.out(0);

@@ -132,13 +132,13 @@ Kernel make_loss_grad(const NodeView& node, const Env&) {
              half_dx = node.out(0).dtype() == TENON_BF16;
   Kernel k;
   k.threads = threads_for(l.rows * l.v * 2);
-  if (half_x == half_dx) k.in_place = {{1, 0}};
+  if (half_x == half_dx) k.in_place = {{op::softmax_cross_entropy_grad::x, 0}};
   using Run = void (*)(const Loss&, const Call&);
   const Run runs[2][2] = {{run_loss_grad<float, float>, run_loss_grad<float, uint16_t>},
                           {run_loss_grad<uint16_t, float>, run_loss_grad<uint16_t, uint16_t>}};
   k.run = [l, run = runs[half_x][half_dx]](const Call& call) { run(l, call); };
   OwnPorts own;
-  if (half_x) own.in = {1};
+  if (half_x) own.in = {op::softmax_cross_entropy_grad::x};
   if (half_dx) own.out = {0};
   return narrowed(node, std::move(k), own);
 }
