@@ -36,6 +36,10 @@ struct batch_norm_grad_input {
     enum : int { dx, dgamma, dbeta, dresidual, dbias };
   };
 };
+// mul_channels and add_channels.
+struct channels {
+  enum : int { x, v };
+};
 struct attention_rows {
   enum : int { q, k, v, bias, i };
 };

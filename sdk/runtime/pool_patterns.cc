@@ -8,6 +8,7 @@ namespace tenon::plugin {
 namespace {
 
 using Node = std::optional<NodeView>;
+using conv_of = op::conv_bias_act;  // conv has x and w in the same places
 using unpool = op::max_pool_grad;
 using grad_input_of = op::conv_grad_input;
 using grad_filter_of = op::conv_grad_filter;
@@ -28,9 +29,10 @@ bool all_are(Span<int64_t> list, size_t n, int64_t value) {
 // Two spatial dimensions in f32 or bf16, one group, at most a ReLU behind it.
 bool is_plain(const NodeView& conv) {
   const ValueView y = conv.out(0);
-  return (y.dtype() == TENON_F32 || y.dtype() == TENON_BF16) && conv.in(0).dtype() == y.dtype() && y.rank() == 4 &&
-         y.dim(1) >= 2 && y.dim(2) >= 2 && conv.i64("groups", 1) == 1 && !conv.has(3) &&
-         conv.enumerator("act") <= TENON_ACT_RELU && (conv.in(1).dim(0) > 1 || conv.in(1).dim(1) > 1);
+  return (y.dtype() == TENON_F32 || y.dtype() == TENON_BF16) && conv.in(conv_of::x).dtype() == y.dtype() &&
+         y.rank() == 4 && y.dim(1) >= 2 && y.dim(2) >= 2 && conv.i64("groups", 1) == 1 &&
+         !conv.has(conv_of::residual) && conv.enumerator("act") <= TENON_ACT_RELU &&
+         (conv.in(conv_of::w).dim(0) > 1 || conv.in(conv_of::w).dim(1) > 1);
 }
 
 bool is_half(const NodeView& pool, const ValueView& map, const ValueView& pooled) {
@@ -54,10 +56,10 @@ bool find_gradients(const Matching& m, Pooled& p) {
     if (r == TENON_NONE || !same_geometry(m.graph().node(r), p.conv)) return false;
     const NodeView reader = m.graph().node(r);
     if (reader.op() == "conv_grad_input" && !p.grad_input &&
-        reader.operand_id(grad_input_of::w) == p.conv.operand_id(op::conv::w))
+        reader.operand_id(grad_input_of::w) == p.conv.operand_id(conv_of::w))
       p.grad_input = reader;
     else if (reader.op() == "conv_grad_filter" && !p.grad_filter &&
-             reader.operand_id(grad_filter_of::x) == p.conv.operand_id(op::conv::x))
+             reader.operand_id(grad_filter_of::x) == p.conv.operand_id(conv_of::x))
       p.grad_filter = reader;
     else
       return false;
@@ -88,8 +90,8 @@ Match match_of(const Pooled& p, const std::string& prefix) {
   Match match({p.conv.index(), p.pool->index()}, p.conv.index(), [=](Rewrite& to) {
     const uint32_t pooled = to.result(*p.pool, 0);
     *winner = to.fresh(TENON_U8, p.pool->out(0).dims().vec());
-    std::vector<uint32_t> operands{to.operand(p.conv, 0), to.operand(p.conv, 1)};
-    if (p.conv.has(2)) operands.push_back(to.operand(p.conv, 2));
+    std::vector<uint32_t> operands{to.operand(p.conv, conv_of::x), to.operand(p.conv, conv_of::w)};
+    if (p.conv.has(conv_of::bias)) operands.push_back(to.operand(p.conv, conv_of::bias));
     copy_attributes(to.add(prefix + ".conv_pool", operands, {pooled, *winner}, p.conv), p.conv);
   });
   if (p.pool_grad) match.nodes.push_back(p.pool_grad->index());

@@ -12,7 +12,7 @@
 
 #include "base/strings.h"
 #include "import/onnx/file/onnx_model_file.h"
-#include "import/onnx/known.h"
+#include "import/onnx/known/known.h"
 #include "tenon/features.h"
 #include "tenon/onnx.h"
 #include "tenon/outputs.h"

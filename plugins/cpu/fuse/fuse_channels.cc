@@ -19,9 +19,10 @@ bool is_of_channels(const NodeView& broadcast) {
 
 // The operand beside the broadcast value; -1: it is none that takes one.
 int other_operand(const NodeView& reader, uint32_t value) {
+  using pair = op::mul;  // add has its operands in the same places
   if (reader.op() != "mul" && reader.op() != "add") return -1;
-  const bool first = reader.operand_id(0) == value, second = reader.operand_id(1) == value;
-  const int other = first ? 1 : 0;
+  const bool first = reader.operand_id(pair::a) == value, second = reader.operand_id(pair::b) == value;
+  const int other = first ? pair::b : pair::a;
   return first != second && reader.in(other).elements() == reader.out(0).elements() ? other : -1;
 }
 

@@ -68,7 +68,8 @@ std::optional<NodeView> find_dropout_grad(const Matching& m, const NodeView& pro
 void add_dropped(const NodeView& product, const NodeView& dropout, Rewrite& to) {
   plugin::GraphBuilder& fused =
       to.add("cpu.dot_dropout",
-             {to.operand(product, 0), to.operand(product, 1), to.operand(product, 2), to.operand(dropout, drop::seed),
+             {to.operand(product, op::dot_bias_act::a), to.operand(product, op::dot_bias_act::b),
+              to.operand(product, op::dot_bias_act::bias), to.operand(dropout, drop::seed),
               to.operand(dropout, drop::step), to.operand(dropout, drop::residual)},
              {to.result(dropout, 0)}, product);
   copy_attributes(fused, product);

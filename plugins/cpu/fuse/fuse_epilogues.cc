@@ -6,7 +6,7 @@
 namespace tenon::cpu {
 namespace {
 
-// conv_bias_act and dot_bias_act have these in the same places.
+// conv_bias_act and dot_bias_act have these in the same places, dot_bias_act by the names a and b.
 using epilogue = op::conv_bias_act;
 
 bool is_bare_dot(const NodeView& node) {
@@ -51,7 +51,8 @@ std::optional<Sums> summed(const Matching& m, const NodeView& sum) {
 // The node with the epilogue, whose activation is none where nothing activates.
 void add_whole(const Sums& s, const NodeView& last, Rewrite& to) {
   const bool conv = is_bare_conv(s.node), activates = last.op() == "activation";
-  std::vector<uint32_t> operands{to.operand(s.node, 0), to.operand(s.node, 1), to.operand(s.node, epilogue::bias)};
+  std::vector<uint32_t> operands{to.operand(s.node, epilogue::x), to.operand(s.node, epilogue::w),
+                                 to.operand(s.node, epilogue::bias)};
   if (s.sum) operands.push_back(to.operand(*s.sum, s.residual));
   plugin::GraphBuilder& whole = to.add(conv ? "conv_bias_act" : "dot_bias_act", operands, {to.result(last, 0)}, s.node);
   for (int i = 0; i < s.node.attributes(); ++i)

@@ -4,11 +4,12 @@
 namespace tenon::cpu {
 namespace {
 
+using conv_op = op::conv_bias_act;  // conv has x and w in the same places
 using norm_op = op::batch_norm_apply;
 
 void add_conv_norm(const NodeView& conv, const NodeView& norm, Rewrite& to) {
-  std::vector<uint32_t> operands{to.operand(conv, 0), to.operand(conv, 1), to.operand(conv, 2),
-                                 to.operand(norm, norm_op::residual)};
+  std::vector<uint32_t> operands{to.operand(conv, conv_op::x), to.operand(conv, conv_op::w),
+                                 to.operand(conv, conv_op::bias), to.operand(norm, norm_op::residual)};
   for (int k : {norm_op::gamma, norm_op::beta, norm_op::mean, norm_op::var}) operands.push_back(to.operand(norm, k));
   plugin::GraphBuilder& fused = to.add("cpu.conv_norm", operands, {to.result(norm, 0)}, conv);
   for (int i = 0; i < conv.attributes(); ++i)

@@ -100,7 +100,8 @@ void add_sliced(const NodeView& grad, const NodeView& slice, Rewrite& to) {
     high.push_back(x.dim(d) - low.back() - y.dim(d));
     size.push_back(y.dim(d));
   }
-  add_wider(grad, {to.operand(grad, 0), to.operand(grad, 1)}, to.result(slice, 0), low, high, size, to);
+  add_wider(grad, {to.operand(grad, op::conv_grad_input::dy), to.operand(grad, op::conv_grad_input::w)},
+            to.result(slice, 0), low, high, size, to);
 }
 
 }  // namespace

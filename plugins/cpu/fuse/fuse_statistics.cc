@@ -36,11 +36,12 @@ void copy_both(plugin::GraphBuilder& to, const NodeView& conv, const NodeView& n
 
 void add_forward(const NodeView& conv, const NodeView& norm, Rewrite& to) {
   using op::batch_norm;
+  using conv_op = op::conv_bias_act;  // conv has x and w in the same places
   std::vector<uint32_t> operands, results{to.result(conv, 0)};
-  for (int k = 0; k < 3; ++k) operands.push_back(to.operand(conv, k));
+  for (int k : {conv_op::x, conv_op::w, conv_op::bias}) operands.push_back(to.operand(conv, k));
   for (int k : {batch_norm::gamma, batch_norm::beta, batch_norm::residual})
     if (norm.has(k)) operands.push_back(to.operand(norm, k));
-  for (int k = 0; k < 3; ++k) results.push_back(to.result(norm, k));
+  for (int k : {batch_norm::out::y, batch_norm::out::mean, batch_norm::out::var}) results.push_back(to.result(norm, k));
   copy_both(to.add("cpu.batch_norm.conv", operands, results, norm), conv, norm);
 }
 
@@ -101,8 +102,11 @@ uint32_t beta_of(const Matching& m, const NodeView& grad) {
 
 void add_gradient(const Source& s, const NodeView& norm, uint32_t beta, const std::optional<NodeView>& bias,
                   Rewrite& to) {
+  using conv_grad = op::conv_grad_input;
   using grad = op::batch_norm_grad;
-  std::vector<uint32_t> operands{to.operand(*s.conv, 0), to.operand(*s.conv, 1), to.value(s.other)}, results;
+  std::vector<uint32_t> operands{to.operand(*s.conv, conv_grad::dy), to.operand(*s.conv, conv_grad::w),
+                                 to.value(s.other)},
+      results;
   for (int k : {grad::x, grad::gamma, grad::mean, grad::var}) operands.push_back(to.operand(norm, k));
   operands.push_back(beta == TENON_NONE ? to.operand(norm, grad::y) : TENON_NONE);
   if (beta != TENON_NONE) operands.push_back(to.value(beta));

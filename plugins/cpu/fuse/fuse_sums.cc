@@ -36,9 +36,11 @@ std::optional<Product> product_behind(const Matching& m, uint32_t value, const N
 }
 
 void add_with_residual(const NodeView& product, uint32_t residual, const NodeView& sum, Rewrite& to) {
-  plugin::GraphBuilder& fused = to.add(
-      "dot_bias_act", {to.operand(product, 0), to.operand(product, 1), to.operand(product, 2), to.value(residual)},
-      {to.result(sum, 0)}, product);
+  plugin::GraphBuilder& fused =
+      to.add("dot_bias_act",
+             {to.operand(product, op::dot_bias_act::a), to.operand(product, op::dot_bias_act::b),
+              to.operand(product, op::dot_bias_act::bias), to.value(residual)},
+             {to.result(sum, 0)}, product);
   copy_attributes(fused, product);
   if (product.op() == "dot") fused.attr_enum("act", TENON_ACT_NONE).attr_f64("alpha", 0);
 }

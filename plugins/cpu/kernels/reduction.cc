@@ -51,7 +51,7 @@ struct MaxOf {
   static A fold(A a, A b) {
     return b > a || b != b ? b : a;
   }
-  static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return max8_nan(a, b); }
+  static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return vmax_nan(a, b); }
 };
 struct MinOf {
   template <class A>
@@ -62,7 +62,7 @@ struct MinOf {
   static A fold(A a, A b) {
     return b < a || b != b ? b : a;
   }
-  static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return min8_nan(a, b); }
+  static TENON_INLINE f32x8 fold8(f32x8 a, f32x8 b) { return vmin_nan(a, b); }
 };
 
 // a, folded with x[0, n).
@@ -79,7 +79,7 @@ A fold_run(const T* x, int64_t n, A a) {
 }
 template <class Op>
 float fold_run(const float* x, int64_t n, float a) {
-  const f32x8 none = splat8(Op::template identity<float>());
+  const f32x8 none = splat<f32x8>(Op::template identity<float>());
   f32x8 s0 = none, s1 = none, s2 = none, s3 = none;
   int64_t i = 0;
   for (; i + 32 <= n; i += 32) {

@@ -28,15 +28,20 @@ TENON_INLINE V load_as(const T* p) {
 TENON_INLINE f32x8 load8(const float* p) { return load_as<f32x8>(p); }
 TENON_INLINE void store8(float* p, f32x8 v) { std::memcpy(p, &v, sizeof v); }
 
-TENON_INLINE f32x8 splat8(float x) { return f32x8{x, x, x, x, x, x, x, x}; }
-TENON_INLINE i32x8 splat8i(int32_t x) { return i32x8{x, x, x, x, x, x, x, x}; }
+// x in each lane.
+template <class V>
+TENON_INLINE V splat(decltype(V{}[0] + 0) x) {
+  return x - V{};
+}
 
 // The same bits, other type.
 TENON_INLINE f32x8 as_f32(i32x8 v) { return (f32x8)v; }
 TENON_INLINE i32x8 as_i32(f32x8 v) { return (i32x8)v; }
 
 // Lanes below n (0..8) are -1.
-TENON_INLINE i32x8 lane_mask(int64_t n) { return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat8i(static_cast<int32_t>(n)); }
+TENON_INLINE i32x8 lane_mask(int64_t n) {
+  return i32x8{0, 1, 2, 3, 4, 5, 6, 7} < splat<i32x8>(static_cast<int32_t>(n));
+}
 // Lanes of the mask only: the others read as 0 and are not touched in memory.
 #ifdef __AVX__
 TENON_INLINE f32x8 load8_mask(const float* p, i32x8 mask) {
@@ -95,30 +100,20 @@ TENON_INLINE void store8_u8(uint8_t* p, i32x8 v) {
 }
 
 // b where a is NaN or not greater (less): one instruction; NaN in b wins, NaN in a does not.
-TENON_INLINE f32x8 max8(f32x8 a, f32x8 b) {
+TENON_INLINE f32x8 vmax(f32x8 a, f32x8 b) {
 #ifdef __AVX__
   return __builtin_ia32_maxps256(a, b);
 #else
   return a > b ? a : b;
 #endif
 }
-TENON_INLINE f32x8 min8(f32x8 a, f32x8 b) {
+TENON_INLINE f32x8 vmin(f32x8 a, f32x8 b) {
 #ifdef __AVX__
   return __builtin_ia32_minps256(a, b);
 #else
   return a < b ? a : b;
 #endif
 }
-// NaN in either wins.
-TENON_INLINE f32x8 max8_nan(f32x8 a, f32x8 b) {
-  const f32x8 m = max8(a, b);
-  return a == a ? m : a;
-}
-TENON_INLINE f32x8 min8_nan(f32x8 a, f32x8 b) {
-  const f32x8 m = min8(a, b);
-  return a == a ? m : a;
-}
-TENON_INLINE f32x8 abs8(f32x8 a) { return as_f32(as_i32(a) & splat8i(0x7fffffff)); }
 TENON_INLINE f32x8 sqrt8(f32x8 a) {
 #ifdef __AVX__
   return __builtin_ia32_sqrtps256(a);
@@ -145,9 +140,7 @@ struct Lanes8 {
   }
   static TENON_INLINE void store(float* p, Vector v) { store8(p, v); }
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) { store8_part(p, v, n); }
-  static TENON_INLINE Vector splat(float x) { return splat8(x); }
-  static TENON_INLINE Vector max(Vector a, Vector b) { return max8(a, b); }
-  static TENON_INLINE Vector min(Vector a, Vector b) { return min8(a, b); }
+  static TENON_INLINE Vector splat(float x) { return TENON_CPU_ISA::splat<Vector>(x); }
   // What a product of matrices adds to its sums. pairs.h has another.
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
   using Ints = i32x8;
@@ -170,6 +163,12 @@ struct Lanes8 {
 
 #ifdef __AVX512F__
 typedef float f32x16 __attribute__((vector_size(64)));
+TENON_INLINE f32x16 vmax(f32x16 a, f32x16 b) {
+  return __builtin_ia32_maxps512_mask(a, b, f32x16{}, static_cast<uint16_t>(-1), 4);  // 4: rounding as set
+}
+TENON_INLINE f32x16 vmin(f32x16 a, f32x16 b) {
+  return __builtin_ia32_minps512_mask(a, b, f32x16{}, static_cast<uint16_t>(-1), 4);
+}
 struct Lanes16 {
   using Vector = f32x16;
   using Mask = uint16_t;
@@ -184,14 +183,8 @@ struct Lanes16 {
   static TENON_INLINE void store_part(float* p, Vector v, int64_t n) {
     __builtin_ia32_storeups512_mask(p, v, first(n));
   }
-  static TENON_INLINE Vector splat(float x) { return x - Vector{}; }
+  static TENON_INLINE Vector splat(float x) { return TENON_CPU_ISA::splat<Vector>(x); }
   static TENON_INLINE Vector add_product(Vector sum, Vector a, Vector b) { return sum + a * b; }
-  static TENON_INLINE Vector max(Vector a, Vector b) {
-    return __builtin_ia32_maxps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);  // 4: rounding as set
-  }
-  static TENON_INLINE Vector min(Vector a, Vector b) {
-    return __builtin_ia32_minps512_mask(a, b, Vector{}, static_cast<Mask>(-1), 4);
-  }
   typedef int32_t Ints __attribute__((vector_size(64)));
   typedef uint32_t Words __attribute__((vector_size(64)));
   typedef uint16_t Halves __attribute__((vector_size(32)));
@@ -227,22 +220,14 @@ template <>
 struct WordsOfLanes<f32x8> {
   using type = u32x8;
 };
-TENON_INLINE f32x8 vmax(f32x8 a, f32x8 b) { return max8(a, b); }
-TENON_INLINE f32x8 vmin(f32x8 a, f32x8 b) { return min8(a, b); }
 #ifdef __AVX512F__
 template <>
 struct WordsOfLanes<f32x16> {
   using type = Lanes16::Words;
 };
-TENON_INLINE f32x16 vmax(f32x16 a, f32x16 b) { return Lanes16::max(a, b); }
-TENON_INLINE f32x16 vmin(f32x16 a, f32x16 b) { return Lanes16::min(a, b); }
 #endif
 template <class V>
 using WordsOf = typename WordsOfLanes<V>::type;
-template <class V>
-TENON_INLINE V splat(decltype(V{}[0] + 0) x) {
-  return x - V{};
-}
 template <class V>
 TENON_INLINE IntsOf<V> bits_of(V v) {
   return (IntsOf<V>)v;
@@ -254,6 +239,17 @@ TENON_INLINE V floats_of(IntsOf<V> v) {
 template <class V>
 TENON_INLINE V vabs(V v) {
   return floats_of<V>(bits_of(v) & 0x7fffffff);
+}
+// NaN in either wins.
+template <class V>
+TENON_INLINE V vmax_nan(V a, V b) {
+  const V m = vmax(a, b);
+  return a == a ? m : a;
+}
+template <class V>
+TENON_INLINE V vmin_nan(V a, V b) {
+  const V m = vmin(a, b);
+  return a == a ? m : a;
 }
 
 // This thread's share of out = the sum of `chunks` arrays of `size` floats that lie one after the other, in their order.

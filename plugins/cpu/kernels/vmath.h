@@ -53,8 +53,35 @@ TENON_INLINE V vfloor(V x) {
   return r > x ? r - 1.f : r;
 }
 
-// ---- exponentials ----
+// ---- exponentials: one split of the exponent and one polynomial, which differ in what becomes of the ends ----
 
+constexpr float kRoundsToInteger = 12582912.f;  // added and taken away again; its last nine bits are zero
+
+// x = n log 2 + r, |r| <= 0.35.
+template <class V>
+struct Powers {
+  V t;  // n + kRoundsToInteger: n is its last bits
+  V n, r;
+  TENON_INLINE IntsOf<V> exponent() const { return bits_of(t) - bits_of(splat<V>(kRoundsToInteger)); }
+};
+template <class V>
+TENON_INLINE Powers<V> powers_of(V x) {
+  const V magic = splat<V>(kRoundsToInteger);
+  const V t = x * 1.44269504f + magic;
+  const V n = t - magic;
+  return {t, n, (x - n * 0.693359375f) + n * 2.12194440e-4f};
+}
+// 2^n where that is a normal number.
+template <class V>
+TENON_INLINE V power_of_two(const Powers<V>& e) {
+  return (V)(((WordsOf<V>)e.t << 23) + 0x3f800000u);
+}
+// exp(r) for |r| <= 0.35.
+template <class V>
+TENON_INLINE V exp_of_rest(V r) {
+  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
+  return 1.f + (r + r * r * p);
+}
 // 2^n, n in [-252, 254], as a product of two powers, so that results may overflow or turn subnormal.
 template <class V>
 TENON_INLINE V scale_by_power(V x, IntsOf<V> n) {
@@ -64,13 +91,8 @@ TENON_INLINE V scale_by_power(V x, IntsOf<V> n) {
 // exp(x + low), |low| small beside 1.
 template <class V>
 TENON_INLINE V exp_of_sum(V x, V low) {
-  x = vmax(splat<V>(-105.f), vmin(splat<V>(90.f), x));
-  const V magic = splat<V>(12582912.f);
-  const V t = x * 1.44269504f + magic;
-  const V n = t - magic;
-  const V r = (x - n * 0.693359375f) + n * 2.12194440e-4f + low;  // +-0.35
-  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  return scale_by_power(1.f + (r + r * r * p), bits_of(t) - bits_of(magic));
+  const Powers<V> e = powers_of(vmax(splat<V>(-105.f), vmin(splat<V>(90.f), x)));
+  return scale_by_power(exp_of_rest(e.r + low), e.exponent());
 }
 template <class V>
 TENON_INLINE V vexp(V x) {
@@ -79,18 +101,15 @@ TENON_INLINE V vexp(V x) {
 
 template <class V>
 TENON_INLINE V vexpm1(V x) {
-  const V v = vmax(splat<V>(-20.f), vmin(splat<V>(88.8f), x));
-  const V magic = splat<V>(12582912.f);
-  const V t = v * 1.44269504f + magic;
-  const V n = t - magic;
-  const V r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
+  const Powers<V> e = powers_of(vmax(splat<V>(-20.f), vmin(splat<V>(88.8f), x)));
+  const V r = e.r;
   const V q = horner(r, 5.0000000492e-01f, 1.6666666828e-01f, 4.1666342046e-02f, 8.3332702694e-03f, 1.3942053472e-03f,
                      1.9915796281e-04f);
   const V p = r + r * r * q;
   // 2^n (p + 1) - 1 by halves: 2^128 is no float.
-  const V half = floats_of<V>((bits_of(t) - bits_of(magic) + 126) << 23);
+  const V half = floats_of<V>((e.exponent() + 126) << 23);
   const V y = 2.f * (p * half + (half - 0.5f));
-  return n == 0.f ? (x == 0.f ? x : p) : y;
+  return e.n == 0.f ? (x == 0.f ? x : p) : y;
 }
 
 // ---- logarithms ----
@@ -145,13 +164,8 @@ TENON_INLINE V vlog1p(V x) {
 // exp(x) where 1 is added to it: what is below the normal numbers is 0, what is above 2^127.5 infinity.
 template <class V>
 TENON_INLINE V exp_beside_one(V x) {
-  x = vmax(splat<V>(-88.f), vmin(splat<V>(89.f), x));
-  const V magic = splat<V>(12582912.f);  // its last nine bits are zero: only n is left of t
-  const V t = x * 1.44269504f + magic;
-  const V n = t - magic;
-  const V r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  return (1.f + (r + r * r * p)) * floats_of<V>((bits_of(t) << 23) + (127 << 23));
+  const Powers<V> e = powers_of(vmax(splat<V>(-88.f), vmin(splat<V>(89.f), x)));
+  return exp_of_rest(e.r) * power_of_two(e);
 }
 template <class V>
 TENON_INLINE V vsigmoid(V x) {
@@ -237,7 +251,7 @@ TENON_INLINE f32x8 sine(f32x8 x, Libm libm) {
   const f32x8 c = (1.f - 0.5f * z) + z * z * horner(z, 4.1666654643e-02f, -1.3887653785e-03f, 2.4463755724e-05f);
   f32x8 y = (q & 1) != 0 ? c : s;
   y = as_f32(as_i32(y) ^ ((q & 2) << 30));
-  const i32x8 huge = abs8(x) > 1e6f;
+  const i32x8 huge = vabs(x) > 1e6f;
   if (any8(huge))
     for (int i = 0; i < 8; ++i)
       if (huge[i]) y[i] = libm(x[i]);
@@ -273,32 +287,32 @@ TENON_INLINE f64x4 pow_magnitude(f64x4 a, f64x4 y) {
   return as_f64(as_i64(p) + (as_i64(r) << 52));
 }
 TENON_INLINE f32x8 vpow(f32x8 x, f32x8 y) {
-  const f32x8 a = abs8(x), one = splat8(1.f);
+  const f32x8 a = vabs(x), one = splat<f32x8>(1.f);
   f32x8 r = join(pow_magnitude(low_half(a), low_half(y)), pow_magnitude(high_half(a), high_half(y)));
   r = ((a == 1.f) | (y == 0.f)) ? one : r;
-  const f32x8 ay = abs8(y);
+  const f32x8 ay = vabs(y);
   const i32x8 whole = (vround(y) == y) | (ay == kInf);
   const i32x8 odd = whole & (ay < 16777216.f) & (((to_i32(ay < 16777216.f ? ay : one)) & 1) != 0);
   r = as_f32(as_i32(r) ^ (as_i32(x) & odd & INT32_MIN));
-  r = ((x < 0.f) & (a < kInf) & ~whole) ? splat8(kNaN) : r;
+  r = ((x < 0.f) & (a < kInf) & ~whole) ? splat<f32x8>(kNaN) : r;
   const i32x8 nan = ((x != x) | (y != y)) & (y != 0.f) & (x != 1.f);
-  return nan ? splat8(kNaN) : r;
+  return nan ? splat<f32x8>(kNaN) : r;
 }
 
 TENON_INLINE f32x8 vatan2(f32x8 y, f32x8 x) {
-  const f32x8 ax = abs8(x), ay = abs8(y);
+  const f32x8 ax = vabs(x), ay = vabs(y);
   const i32x8 steep = ay > ax;
   const f32x8 top = steep ? ax : ay, bottom = steep ? ay : ax;
   f32x8 q = top / bottom;
-  q = top == bottom ? splat8(1.f) : q;  // inf / inf
-  q = top == 0.f ? f32x8{} : q;         // 0 / 0
+  q = top == bottom ? splat<f32x8>(1.f) : q;  // inf / inf
+  q = top == 0.f ? f32x8{} : q;               // 0 / 0
   const f32x8 z = q * q;
   f32x8 r = q + q * (z * horner(z, -3.3333312367e-01f, 1.9998842190e-01f, -1.4266346398e-01f, 1.0958582427e-01f,
                                 -8.4106545663e-02f, 5.7913541743e-02f, -3.0991290305e-02f, 1.0748500255e-02f,
                                 -1.7437011465e-03f));
   r = steep ? 1.57079637f - (r + 4.37113883e-8f) : r;
   r = as_i32(x) < 0 ? 3.14159274f - (r + 8.74227766e-8f) : r;
-  r = ((x != x) | (y != y)) ? splat8(kNaN) : r;
+  r = ((x != x) | (y != y)) ? splat<f32x8>(kNaN) : r;
   return vcopysign(r, y);
 }
 

@@ -9,6 +9,8 @@
 namespace opencl_gpu {
 namespace {
 
+using tenon::op::activation;
+using tenon::op::activation_grad;
 using tenon::op::batch_norm;
 using tenon::op::batch_norm_apply;
 using tenon::op::batch_norm_grad;
@@ -124,12 +126,14 @@ Kernel activation_kernel(Driver& driver, const NodeView& node) {
   const uint64_t n = static_cast<uint64_t>(node.out(0).elements());
   Launch launch = Launch::of_text(driver, column_source("bias_grad"), gradient ? "activate_grad" : "activate",
                                   column_options(node, dtype));
-  launch.out(0).in(0);
-  if (gradient) launch.in(1);
+  if (gradient)
+    launch.out(activation_grad::out::dx).in(activation_grad::g).in(activation_grad::t);
+  else
+    launch.out(activation::out::y).in(activation::x);
   real(launch.value<cl_ulong>(n), sum_dtype(dtype), node.f64("alpha"));
   Kernel kernel = kernel_of({launch.items(n)});
   kernel.in_place = {{0, 0}};
-  if (gradient) kernel.in_place.push_back({1, 0});
+  if (gradient) kernel.in_place.push_back({activation_grad::t, activation_grad::out::dx});
   return kernel;
 }
 

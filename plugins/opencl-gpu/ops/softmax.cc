@@ -9,8 +9,10 @@
 namespace opencl_gpu {
 namespace {
 
+using tenon::op::softmax;
 using tenon::op::softmax_cross_entropy;
 using tenon::op::softmax_cross_entropy_grad;
+using tenon::op::softmax_grad;
 
 using tenon::plugin::Floats;
 
@@ -44,11 +46,13 @@ Kernel softmax_kernel(Driver& driver, const NodeView& node) {
   const RowShape s = along(node.in(0), node.i64("axis"));
   Launch launch = Launch::of_text(driver, row_source("softmax"), gradient ? "softmax_grad" : "softmax",
                                   dtype_options(node.in(0).dtype(), s.stride > 1) + (logarithm ? " -D LOGARITHM" : ""));
-  launch.out(0).in(0);
-  if (gradient) launch.in(1);
+  if (gradient)
+    launch.out(softmax_grad::out::dx).in(softmax_grad::dy).in(softmax_grad::y);
+  else
+    launch.out(softmax::out::y).in(softmax::x);
   Kernel kernel = kernel_of({finish_rows(launch, driver, s)});
   kernel.in_place = {{0, 0}};
-  if (gradient) kernel.in_place.push_back({1, 0});
+  if (gradient) kernel.in_place.push_back({softmax_grad::y, softmax_grad::out::dx});
   return kernel;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tenon/op/names.h"
 #include "time/matrix_time.h"
 
 namespace tpu {
@@ -59,7 +60,8 @@ void moved_bytes(const StepGraph& program, const FusedKernel& fused, Kernel& ker
     kernel.bytes += program.layouts[value].dense_bytes;
   }
   for (uint32_t value : kernel.writes) {
-    const uint32_t moved = rows && node.op() == "scatter" ? program.base[node.operand_id(2)] : value;
+    const uint32_t moved =
+        rows && node.op() == "scatter" ? program.base[node.operand_id(tenon::op::scatter::u)] : value;
     kernel.padded_bytes += program.layouts[moved].bytes * (rows ? 2 : 1);
     kernel.bytes += program.layouts[moved].dense_bytes * (rows ? 2 : 1);
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/replicas/replica_rules.h"
+#include "tenon/op/names.h"
 
 namespace tenon::plugin {
 namespace {
@@ -87,10 +88,11 @@ bool is_linear(const NodeView& node, int k, const ReplicaFacts& facts) {
     if (op == any) return is_float(node.in(k).dtype());
   if (op == "pad") return node.f64("value") == 0;
   if (op == "reduce") return node.enumerator("kind") == TENON_REDUCE_SUM;
-  if (op == "cast") return is_float(node.in(0).dtype()) && is_float(node.out(0).dtype()) && !is_f16(node);
+  if (op == "cast") return is_float(node.in(op::cast::x).dtype()) && is_float(node.out(0).dtype()) && !is_f16(node);
   // the sum of f16s must not leave their range where what it is scaled to would not have
-  if (op == "mul") return is_float(node.in(0).dtype()) && !is_f16(node) && facts.same[node.operand_id(1 - k)];
-  if (op == "div") return k == 0 && is_float(node.in(0).dtype()) && !is_f16(node) && facts.same[node.operand_id(1)];
+  if (op == "mul") return is_float(node.in(op::mul::a).dtype()) && !is_f16(node) && facts.same[node.operand_id(1 - k)];
+  if (op == "div")
+    return k == op::div::a && is_float(node.in(k).dtype()) && !is_f16(node) && facts.same[node.operand_id(op::div::b)];
   return false;
 }
 

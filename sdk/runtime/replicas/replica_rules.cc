@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "tenon/op/names.h"
 #include "tenon/op/signature.h"
 #include "tenon/op/table.h"
 #include "tenon/plugin/geometry.h"
@@ -49,7 +50,8 @@ Merging rowwise(const Rule& rule, const NodeView&, const Facts&) { return joined
 Merging by_axis(const Rule&, const NodeView& node, const Facts&) { return unless_first(node.i64("axis") == 0); }
 Merging by_axes(const Rule&, const NodeView& node, const Facts&) { return unless_first(has_item(node, "axes", 0)); }
 Merging last_axis(const Rule&, const NodeView& node, const Facts&) {
-  return unless_first(node.in(node.op() == "softmax_cross_entropy_grad" ? 1 : 0).rank() == 1);
+  using loss_grad = op::softmax_cross_entropy_grad;  // the others have x in front
+  return unless_first(node.in(node.op() == "softmax_cross_entropy_grad" ? loss_grad::x : 0).rank() == 1);
 }
 Merging transpose(const Rule&, const NodeView& node, const Facts&) {
   return unless_first(item(node, "perm", 0, -1) != 0);
@@ -74,45 +76,52 @@ Merging reduce(const Rule&, const NodeView& node, const Facts& facts) {
 }
 
 Merging gather(const Rule&, const NodeView& node, const Facts& facts) {
+  using from = op::gather;
   const int64_t axis = node.i64("axis"), batch = node.i64("batch");
   if (batch > 0) return joined();
-  if (is_same(node, 0, facts)) return axis == 0 && node.in(1).rank() > 0 ? joined(0b01) : apart();
-  if (is_same(node, 1, facts)) return axis > 0 ? joined(0b10) : stacked(0b10);
+  if (is_same(node, from::x, facts)) return axis == 0 && node.in(from::i).rank() > 0 ? joined(0b01) : apart();
+  if (is_same(node, from::i, facts)) return axis > 0 ? joined(0b10) : stacked(0b10);
   return stacked();
 }
 
 // Into zeros, what all units add is one sum.
 Merging scatter(const Rule&, const NodeView& node, const Facts& facts) {
+  using into = op::scatter;
   const int64_t axis = node.i64("axis"), batch = node.i64("batch");
   if (batch > 0) return joined();
-  const bool adds = node.enumerator("kind") == TENON_SCATTER_ADD && is_summed(node, 0, facts);
-  if (adds && axis == 0 && node.in(1).rank() > 0 && facts.zero[node.operand_id(0)]) return joined(0b001, 1);
-  if (is_same(node, 1, facts) && axis > 0) return joined(0b010);
+  const bool adds = node.enumerator("kind") == TENON_SCATTER_ADD && is_summed(node, into::out::y, facts);
+  if (adds && axis == 0 && node.in(into::i).rank() > 0 && facts.zero[node.operand_id(into::x)]) return joined(0b001, 1);
+  if (is_same(node, into::i, facts) && axis > 0) return joined(0b010);
   return stacked();
 }
 
 // Rows times a matrix; batches of matrices; rows times rows, as a sum.
 Merging dot(const Rule& rule, const NodeView& node, const Facts& facts) {
+  using product = op::dot;  // dot_bias_act has a, b and y in the same places
   const bool plain = node.op() == "dot", ta = node.flag("ta");
-  if (node.in(0).rank() > 2) return joined(rule.whole & ~0b10u);
-  if (!ta && is_same(node, 1, facts)) return joined(rule.whole);
-  if (!plain || is_same(node, 0, facts) || is_same(node, 1, facts)) return apart();
-  return ta && !node.flag("tb") && is_summed(node, 0, facts) ? joined(0, 1) : stacked();
+  if (node.in(product::a).rank() > 2) return joined(rule.whole & ~(1u << product::b));
+  if (!ta && is_same(node, product::b, facts)) return joined(rule.whole);
+  if (!plain || is_same(node, product::a, facts) || is_same(node, product::b, facts)) return apart();
+  return ta && !node.flag("tb") && is_summed(node, product::out::y, facts) ? joined(0, 1) : stacked();
 }
 
 Merging bias_act_grad(const Rule& rule, const NodeView& node, const Facts&) {
-  return node.in(0).rank() > 1 ? joined(0, rule.sums) : apart();
+  return node.in(op::bias_act_grad::g).rank() > 1 ? joined(0, rule.sums) : apart();
 }
 
 Merging layer_norm(const Rule& rule, const NodeView& node, const Facts&) {
-  const int x = node.op() == "layer_norm" ? 0 : 1;
-  const bool first = has_item(node, "axes", 0) || node.in(x + 1).rank() == node.in(x).rank();
+  const bool forward = node.op() == "layer_norm";
+  const int x = forward ? +op::layer_norm::x : +op::layer_norm_grad::x;
+  const int gamma = forward ? +op::layer_norm::gamma : +op::layer_norm_grad::gamma;
+  const bool first = has_item(node, "axes", 0) || node.in(gamma).rank() == node.in(x).rank();
   return first ? stacked(rule.whole, rule.sums) : joined(rule.whole, rule.sums);
 }
 
 // A bias of one example is every example's.
 Merging attention(const Rule& rule, const NodeView& node, const Facts&) {
-  const int q = node.op() == "attention" ? 0 : 1, bias = q == 0 ? 3 : 6;
+  const bool forward = node.op() == "attention";
+  const int q = forward ? +op::attention::q : +op::attention_grad::q;
+  const int bias = forward ? +op::attention::bias : +op::attention_grad::bias;
   const bool repeats = node.has(bias) && node.in(bias).dim(0) != node.in(q).dim(0);
   if (!repeats) return joined(rule.whole);
   return joined(rule.whole | 1u << bias, node.flag("dbias") ? rule.sums : 0);

@@ -25,19 +25,20 @@ ConvDirection direction_of(const NodeView& node) {
 
 bool is_pooled(const NodeView& node) { return node.op() == "cpu.conv_pool" || node.op().substr(0, 10) == "cpu.pooled"; }
 
-// What the first two operands and the first result are.
+// What the first two operands and the first result are: cpu.so's own nodes have them where the ops do.
 struct Roles {
   plugin::ValueView x, filter, y;
 };
 Roles roles_of(const NodeView& node) {
-  const plugin::ValueView first = node.in(0), second = node.in(1), result = node.out(0);
+  using by_x = op::conv_grad_input;
+  using by_w = op::conv_grad_filter;
   switch (direction_of(node)) {
     case kInputGradient:
-      return {result, second, first};
+      return {node.out(by_x::out::dx), node.in(by_x::w), node.in(by_x::dy)};
     case kFilterGradient:
-      return {first, result, second};
+      return {node.in(by_w::x), node.out(by_w::out::dw), node.in(by_w::dy)};
     default:
-      return {first, second, result};
+      return {node.in(op::conv::x), node.in(op::conv::w), node.out(op::conv::out::y)};
   }
 }
 

@@ -59,7 +59,7 @@ struct Clip {
   // NaN stays.
   template <class V>
   TENON_INLINE typename V::Vector apply(typename V::Vector x) const {
-    return V::min(V::splat(ceiling), V::max(V::splat(floor), x));
+    return vmin(V::splat(ceiling), vmax(V::splat(floor), x));
   }
 };
 inline bool is_clip(int32_t act) { return act <= TENON_ACT_RELU6; }

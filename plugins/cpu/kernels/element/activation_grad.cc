@@ -156,7 +156,7 @@ Kernel kernel_of(const plugin::ValueView& g, BiasGrad& b) {
   b.plan(g.elements() / g.dim(-1), g.dim(-1));
   Kernel k;
   k.threads = b.chunks == 1 ? 1 : gang_for(g.elements());
-  k.in_place = {{0, 0}, {1, 0}};
+  k.in_place = {{op::bias_act_grad::g, 0}, {op::bias_act_grad::t, 0}};
   k.scratch_bytes = static_cast<uint64_t>(b.chunks * b.run_length() * (b.dtype == TENON_F64 ? 8 : 4));
   return k;
 }

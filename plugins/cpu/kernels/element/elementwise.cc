@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/element/activation.h"
+#include "own_nodes.h"
 #include "tenon/op/names.h"
 #include "tenon/op/table.h"
 
@@ -197,14 +198,14 @@ Kernel make_activation_grad(const NodeView& node, const Env&) {
 // cpu.mul_channels, cpu.add_channels (x [N, M.., C], v of N x C elements) -> y, f32: v is the same for all of an example's M.
 template <bool kMul>
 Kernel make_channels(const NodeView& node, const Env&) {
-  const auto x = node.in(0);
+  const auto x = node.in(own::channels::x);
   const int64_t c = x.dim(-1), examples = x.dim(0), rows = x.elements() / c, of_example = rows / examples;
   Kernel k;
   k.threads = gang_for(x.elements());
-  k.in_place = {{0, 0}};
+  k.in_place = {{own::channels::x, 0}};
   k.run = [=](const Call& call) {
     const Slice mine = call.share(rows);
-    const float *from = call.in(0), *v = call.in(1);
+    const float *from = call.in(own::channels::x), *v = call.in(own::channels::v);
     float* const to = call.out(0);
     for (int64_t r = mine.begin; r < mine.end; ++r) {
       const float *a = from + r * c, *b = v + r / of_example * c;

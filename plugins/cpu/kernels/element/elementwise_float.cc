@@ -49,8 +49,8 @@ constexpr LoopRow kFloatRows[] = {
     {"sub", binary_f32<[](f32x8 a, f32x8 b) { return a - b; }>},
     {"mul", binary_f32<[](f32x8 a, f32x8 b) { return a * b; }>},
     {"div", binary_f32<[](f32x8 a, f32x8 b) { return a / b; }>},
-    {"max", binary_f32<[](f32x8 a, f32x8 b) { return max8_nan(a, b); }>},
-    {"min", binary_f32<[](f32x8 a, f32x8 b) { return min8_nan(a, b); }>},
+    {"max", binary_f32<[](f32x8 a, f32x8 b) { return vmax_nan(a, b); }>},
+    {"min", binary_f32<[](f32x8 a, f32x8 b) { return vmin_nan(a, b); }>},
     {"pow", binary_f32<[](f32x8 a, f32x8 b) { return vpow(a, b); }>},
     {"atan2", binary_f32<[](f32x8 a, f32x8 b) { return vatan2(a, b); }>},
 };

@@ -121,8 +121,8 @@ Kernel make_dropout(const NodeView& node, const Env&) {
   const bool residual = node.has(op::dropout::residual);
   Kernel k;
   k.threads = gang_for(d.n * 2);
-  k.in_place = {{0, 0}};
-  if (residual) k.in_place.push_back({3, 0});
+  k.in_place = {{op::dropout::x, 0}};
+  if (residual) k.in_place.push_back({op::dropout::residual, 0});
   k.run = [d, residual](const Call& call) { d.run(call, residual); };
   return k;
 }

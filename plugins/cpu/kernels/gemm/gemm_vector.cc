@@ -15,8 +15,8 @@ void add_rows(const float* x, int64_t x_step, const float* m, int64_t depth, int
     const float *r0 = m + k * ld, *r1 = r0 + ld, *r2 = r1 + ld, *r3 = r2 + ld;
     int64_t j = 0;
     for (; j + 8 <= n; j += 8)
-      store8(y + j, load8(y + j) + splat8(x0) * load8(r0 + j) + splat8(x1) * load8(r1 + j) +
-                        splat8(x2) * load8(r2 + j) + splat8(x3) * load8(r3 + j));
+      store8(y + j, load8(y + j) + splat<f32x8>(x0) * load8(r0 + j) + splat<f32x8>(x1) * load8(r1 + j) +
+                        splat<f32x8>(x2) * load8(r2 + j) + splat<f32x8>(x3) * load8(r3 + j));
     for (; j < n; ++j) y[j] = y[j] + x0 * r0[j] + x1 * r1[j] + x2 * r2[j] + x3 * r3[j];
   }
   for (; k < depth; ++k)

@@ -158,7 +158,8 @@ void affine_row(const Images& im, const T* x, const double* t, int64_t r, int32_
 
 void read_theta(const Call& call, int32_t dtype, int64_t image, double* t) {
   with_float(dtype, [&](auto e) {
-    for (int i = 0; i < 8; ++i) t[i] = static_cast<double>(call.in<decltype(e)>(1)[image * 8 + i]);
+    for (int i = 0; i < 8; ++i)
+      t[i] = static_cast<double>(call.in<decltype(e)>(op::affine_image::theta)[image * 8 + i]);
   });
 }
 

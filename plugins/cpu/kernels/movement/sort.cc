@@ -128,8 +128,8 @@ int64_t best_of(const T* x, int64_t n, int64_t step) {
 template <bool kMax>
 int64_t best_of_run(const float* x, int64_t n) {
   f32x8 best = load8(x);
-  for (int64_t i = 8; i + 8 <= n; i += 8) best = kMax ? max8_nan(best, load8(x + i)) : min8_nan(best, load8(x + i));
-  best = kMax ? max8_nan(best, load8(x + n - 8)) : min8_nan(best, load8(x + n - 8));
+  for (int64_t i = 8; i + 8 <= n; i += 8) best = kMax ? vmax_nan(best, load8(x + i)) : vmin_nan(best, load8(x + i));
+  best = kMax ? vmax_nan(best, load8(x + n - 8)) : vmin_nan(best, load8(x + n - 8));
   float lane[8];
   store8(lane, best);
   const float value = lane[best_of<kMax>(lane, 8, 1)];

@@ -25,9 +25,9 @@ float scale_scores(const Attention& a, const float* bias, int64_t n, float* s) {
       Lanes::Vector v = row<Lanes>(s, at, n, 0) * a.scale;
       if constexpr (kBias) v += row<Lanes>(bias, at, n, 0);
       put<Lanes>(s, at, n, v);
-      most.way[w] = max_nan<Lanes>(most.way[w], at + Lanes::kLanes <= n ? v : row<Lanes>(s, at, n, -kInf));
+      most.way[w] = vmax_nan(most.way[w], at + Lanes::kLanes <= n ? v : row<Lanes>(s, at, n, -kInf));
     }
-  return max_of_lanes(max8_nan(most.low(), most.high()));
+  return max_of_lanes(vmax_nan(most.low(), most.high()));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void score_probabilities(const Attention& a, const float* bias, float lse, const
   for (int64_t i = 0; i < n; i += Lanes::kLanes) {
     V s = row<Lanes>(p, i, n, 0) * a.scale;
     if (bias) s += row<Lanes>(bias, i, n, 0);
-    const V e = exp_low<Lanes>(s - lse);
+    const V e = exp_low(s - lse);
     if (!draws) {
       put<Lanes>(p, i, n, e);
       continue;

@@ -20,6 +20,8 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
 
+using cell_op = op::lstm;  // gru has x and h in the same places
+
 struct Cell {
   int64_t B, T, I, U, gates;                      // gates: 4 of an lstm, 3 of a gru
   int64_t width;                                  // of a step in the result `gates`
@@ -30,7 +32,7 @@ struct Cell {
 };
 
 std::shared_ptr<Cell> cell_of(const NodeView& node, int64_t gates, int gates_result, bool sums_in_gates) {
-  const auto x = node.in(0), h = node.in(1);
+  const auto x = node.in(cell_op::x), h = node.in(cell_op::h);
   auto c = std::make_shared<Cell>();
   c->B = x.dim(0), c->T = x.dim(1), c->I = x.dim(2), c->U = h.dim(1), c->gates = gates;
   c->width = node.out(gates_result).dim(-1);
@@ -160,7 +162,7 @@ plugin::Verdict accept_cell(const NodeView& node, int64_t gates, int operands, i
     if (!plugin::is_float(node.in(i).dtype())) return plugin::refuse("recurrent cell: operands must be float");
     if (node.in(i).dtype() == TENON_F64) return plugin::decompose();
   }
-  const auto x = node.in(0), h = node.in(1), sums = node.out(gates_result);
+  const auto x = node.in(cell_op::x), h = node.in(cell_op::h), sums = node.out(gates_result);
   const int64_t u = h.dim(-1), width = sums.dim(-1);
   const bool fits = x.rank() == 3 && h.rank() == 2 && sums.rank() == 3 && sums.dim(0) == x.dim(0) &&
                     (width == gates * u || (gates == 3 && width == 4 * u));
@@ -171,9 +173,9 @@ plugin::Verdict accept_cell(const NodeView& node, int64_t gates, int operands, i
 
 void add_recurrent(KernelTable& table) {
   table.add(
-      "lstm", [](const NodeView& n) { return accept_cell(n, 4, 6, 2); }, make_lstm);
+      "lstm", [](const NodeView& n) { return accept_cell(n, 4, 6, op::lstm::out::gates); }, make_lstm);
   table.add(
-      "gru", [](const NodeView& n) { return accept_cell(n, 3, 6, 1); }, make_gru);
+      "gru", [](const NodeView& n) { return accept_cell(n, 3, 6, op::gru::out::gates); }, make_gru);
   add_recurrent_grad(table);
 }
 

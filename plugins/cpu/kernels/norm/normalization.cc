@@ -150,8 +150,8 @@ Kernel make_batch_norm(const NodeView& node, const Env&) {
   k.threads = threads_for(n.rows * n.c);
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 1) * n.c) * sizeof(float);
   k.thread_scratch_bytes = static_cast<uint64_t>(room_of(n, 3, true)) * sizeof(float);
-  k.in_place = {{0, 0}};
-  if (residual) k.in_place.push_back({3, 0});
+  k.in_place = {{op::batch_norm::x, op::batch_norm::out::y}};
+  if (residual) k.in_place.push_back({op::batch_norm::residual, op::batch_norm::out::y});
   k.run = [n, residual](const Call& call) {
     run_batch_norm(call, n, residual ? call.in(op::batch_norm::residual) : nullptr);
   };
@@ -165,8 +165,8 @@ Kernel make_batch_norm_apply(const NodeView& node, const Env&) {
   k.threads = threads_for(n.rows * n.c);
   const int64_t room = room_of(n, 3, false);
   k.thread_scratch_bytes = static_cast<uint64_t>(room + n.c) * sizeof(float);
-  k.in_place = {{0, 0}};
-  if (residual) k.in_place.push_back({5, 0});
+  k.in_place = {{op::batch_norm_apply::x, 0}};
+  if (residual) k.in_place.push_back({op::batch_norm_apply::residual, 0});
   k.run = [n, room, residual](const Call& call) {
     float *own = static_cast<float*>(call.thread_scratch), *scale = own + room;
     for (int64_t i = 0; i < n.c; ++i)
@@ -296,8 +296,10 @@ Kernel make_batch_norm_grad(const NodeView& node, const Env&) {
   k.scratch_bytes = static_cast<uint64_t>((2 * n.pieces + 3) * n.c) * sizeof(float);
   k.thread_scratch_bytes = static_cast<uint64_t>((is_half(n.dtype) ? 3 : 1) * n.tile * n.c) * sizeof(float);
   // dz in the place of dx would be where x still is.
-  if (!beta && (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n))) k.in_place = {{1, 0}};
-  k.in_place.push_back({0, dresidual ? 3 : 0});
+  if (!beta && (dresidual || n.act == TENON_ACT_NONE || !is_direct_half(n)))
+    k.in_place = {{op::batch_norm_grad::x, op::batch_norm_grad::out::dx}};
+  k.in_place.push_back(
+      {op::batch_norm_grad::dy, dresidual ? op::batch_norm_grad::out::dresidual : op::batch_norm_grad::out::dx});
   k.run = [=](const Call& call) {
     const GradPorts g{call.in(op::batch_norm_grad::dy),
                       call.in(op::batch_norm_grad::x),

@@ -166,7 +166,7 @@ void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t 
     each_vector(c, [&](int64_t i, auto load, auto store) {
       V v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
       if (residual) v += load(residual + i);
-      store(y + i, Lanes::min(ceiling, Lanes::max(floor, v)));
+      store(y + i, vmin(ceiling, vmax(floor, v)));
     });
     if (residual) residual += c;
   }

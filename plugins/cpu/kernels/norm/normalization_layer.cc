@@ -329,7 +329,7 @@ Kernel make_layer_norm_grad(const NodeView& node, const Env&) {
   Kernel k = l.rows ? rows_grad_kernel(l, node.has_result(op::layer_norm_grad::out::dbeta))
                     : columns_grad_kernel(l, node.has_result(op::layer_norm_grad::out::dbeta));
   k.threads = threads_for(node.in(op::layer_norm_grad::x).elements());
-  k.in_place = {{0, 0}, {1, 0}};
+  k.in_place = {{op::layer_norm_grad::dy, 0}, {op::layer_norm_grad::x, 0}};
   return narrowed(node, std::move(k),
                   l.half_rows()
                       ? OwnPorts{{op::layer_norm_grad::dy, op::layer_norm_grad::x}, {op::layer_norm_grad::out::dx}}

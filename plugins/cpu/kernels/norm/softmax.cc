@@ -42,7 +42,7 @@ void softmax_columns(const float* x, int64_t n, int64_t step, int64_t width, boo
   std::fill_n(max, kLineColumns, -kInf);
   std::fill_n(sum, kLineColumns, 0.f);
   for (int64_t k = 0; k < n; ++k)
-    for (int64_t i = 0; i < width; i += 8) store8(max + i, max8_nan(load8(max + i), row8(x + k * step, i, width, 0)));
+    for (int64_t i = 0; i < width; i += 8) store8(max + i, vmax_nan(load8(max + i), row8(x + k * step, i, width, 0)));
   for (int64_t k = 0; k < n; ++k)
     for (int64_t i = 0; i < width; i += 8) {
       const f32x8 e = exp_low(row8(x + k * step, i, width, 0) - load8(max + i));
@@ -105,7 +105,7 @@ Kernel make_softmax_grad(const NodeView& node, bool log) {
   const AxisView v = axis_view(node.in(op::softmax_grad::dy), node.i64("axis", -1));
   Kernel k;
   k.threads = threads_for(node.in(op::softmax_grad::dy).elements() * (log ? 4 : 2));
-  k.in_place = {{0, 0}, {1, 0}};
+  k.in_place = {{op::softmax_grad::dy, 0}, {op::softmax_grad::y, 0}};
   k.run = [=](const Call& call) {
     const float *dy = call.in(op::softmax_grad::dy), *y = call.in(op::softmax_grad::y);
     float* dx = call.out(0);

@@ -7,16 +7,10 @@
 namespace tenon::cpu::TENON_CPU_ISA {
 
 // exp(x) for x <= 1: below -87 it is 0. NaN stays.
-template <class L = Lanes8>
-TENON_INLINE typename L::Vector exp_low(typename L::Vector x) {
-  using V = typename L::Vector;
-  using Words = typename L::Words;
-  const V v = L::max(L::splat(-87.f), x), magic = L::splat(12582912.f);
-  const V t = v * 1.44269504f + magic, n = t - magic;
-  const V r = (v - n * 0.693359375f) + n * 2.12194440e-4f;
-  const V p = horner(r, 5.0000001010e-01f, 1.6666512890e-01f, 4.1666187308e-02f, 8.3695982375e-03f, 1.3951716087e-03f);
-  const V y = (1.f + (r + r * r * p)) * (V)(((Words)t << 23) + 0x3f800000u);
-  return x < -87.f ? V{} : y;
+template <class V>
+TENON_INLINE V exp_low(V x) {
+  const Powers<V> e = powers_of(vmax(splat<V>(-87.f), x));
+  return x < -87.f ? V{} : exp_of_rest(e.r) * power_of_two(e);
 }
 
 // x[i, i + the lanes), lanes past n are `fill`.
@@ -40,16 +34,10 @@ TENON_INLINE void put8(T* y, int64_t i, int64_t n, f32x8 v) {
   put<Lanes8>(y, i, n, v);
 }
 
-// NaN in either wins.
-template <class L>
-TENON_INLINE typename L::Vector max_nan(typename L::Vector a, typename L::Vector b) {
-  return a == a ? L::max(a, b) : a;
-}
-
 TENON_INLINE float max_of_lanes(f32x8 v) {
-  v = max8_nan(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
-  v = max8_nan(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
-  return max8_nan(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6))[0];
+  v = vmax_nan(v, __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3));
+  v = vmax_nan(v, __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5));
+  return vmax_nan(v, __builtin_shufflevector(v, v, 1, 0, 3, 2, 5, 4, 7, 6))[0];
 }
 
 // Sixteen elements in one vector or two. Loops over rows take them together, so that sums do not depend on the vectors'
@@ -79,9 +67,9 @@ inline float row_max(const T* x, int64_t n) {
   int64_t i = 0;
   for (; i + 16 <= n; i += 16)
     for (int w = 0; w < Sixteen::kWays; ++w)
-      most.way[w] = max_nan<Lanes>(most.way[w], row<Lanes>(x, i + w * Lanes::kLanes, n, 0));
-  f32x8 all = max8_nan(most.low(), most.high());
-  for (; i < n; i += 8) all = max8_nan(all, row8(x, i, n, -kInf));
+      most.way[w] = vmax_nan(most.way[w], row<Lanes>(x, i + w * Lanes::kLanes, n, 0));
+  f32x8 all = vmax_nan(most.low(), most.high());
+  for (; i < n; i += 8) all = vmax_nan(all, row8(x, i, n, -kInf));
   return max_of_lanes(all);
 }
 
@@ -94,7 +82,7 @@ inline float row_exp(const T* x, int64_t n, float max, float* y) {
   for (; i + 16 <= n; i += 16)
     for (int w = 0; w < Sixteen::kWays; ++w) {
       const int64_t at = i + w * Lanes::kLanes;
-      const Lanes::Vector e = exp_low<Lanes>(row<Lanes>(x, at, n, 0) - m);
+      const Lanes::Vector e = exp_low(row<Lanes>(x, at, n, 0) - m);
       if constexpr (kStore) Lanes::store(y + at, e);
       sums.way[w] += e;
     }

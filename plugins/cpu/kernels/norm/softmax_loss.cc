@@ -35,7 +35,7 @@ Loss loss_of(const NodeView& node, int x, int label) {
 float element(const float* x, int64_t i) { return x[i]; }
 float element(const uint16_t* x, int64_t i) { return row8(x, i, i + 1, 0)[0]; }
 void set(float* x, float y) { *x = y; }
-void set(uint16_t* x, float y) { put8(x, 0, 1, splat8(y)); }
+void set(uint16_t* x, float y) { put8(x, 0, 1, splat<f32x8>(y)); }
 
 // The row's integer label.
 int64_t label_at(const Loss& l, const Call& call, int operand, int64_t r) {
@@ -65,12 +65,12 @@ float dense_loss(const Loss& l, const X* x, const float* t, float lse) {
 template <class X, class DX>
 void sparse_grad(const Loss& l, const X* x, int64_t label, float lse, float g, DX* dx) {
   if (label == l.ignore || !inside(l, label)) {
-    for (int64_t i = 0; i < l.v; i += 8) put8(dx, i, l.v, splat8(label == l.ignore ? 0.f : kNaN));
+    for (int64_t i = 0; i < l.v; i += 8) put8(dx, i, l.v, splat<f32x8>(label == l.ignore ? 0.f : kNaN));
     return;
   }
   const float scale = g * total_of(l), shift = g * l.off, at_label = element(x, label);
   for (int64_t i = 0; i < l.v; i += Lanes::kLanes)
-    put<Lanes>(dx, i, l.v, scale * exp_low<Lanes>(row<Lanes>(x, i, l.v, lse) - lse) - shift);
+    put<Lanes>(dx, i, l.v, scale * exp_low(row<Lanes>(x, i, l.v, lse) - lse) - shift);
   set(dx + label, g * (total_of(l) * std::exp(at_label - lse) - l.on));
 }
 
@@ -79,7 +79,7 @@ void dense_grad(const Loss& l, const X* x, const float* t, float lse, float g, D
   const int64_t n = l.v;
   const float total = row_sum(n, [=](int64_t i) { return row8(t, i, n, 0); });
   for (int64_t i = 0; i < n; i += Lanes::kLanes) {
-    const Lanes::Vector p = exp_low<Lanes>(row<Lanes>(x, i, n, lse) - lse);
+    const Lanes::Vector p = exp_low(row<Lanes>(x, i, n, lse) - lse);
     put<Lanes>(dx, i, n, g * (total * p - row<Lanes>(t, i, n, 0)));
   }
 }
@@ -132,13 +132,13 @@ Kernel make_loss_grad(const NodeView& node, const Env&) {
              half_dx = node.out(0).dtype() == TENON_BF16;
   Kernel k;
   k.threads = threads_for(l.rows * l.v * 2);
-  if (half_x == half_dx) k.in_place = {{1, 0}};
+  if (half_x == half_dx) k.in_place = {{op::softmax_cross_entropy_grad::x, 0}};
   using Run = void (*)(const Loss&, const Call&);
   const Run runs[2][2] = {{run_loss_grad<float, float>, run_loss_grad<float, uint16_t>},
                           {run_loss_grad<uint16_t, float>, run_loss_grad<uint16_t, uint16_t>}};
   k.run = [l, run = runs[half_x][half_dx]](const Call& call) { run(l, call); };
   OwnPorts own;
-  if (half_x) own.in = {1};
+  if (half_x) own.in = {op::softmax_cross_entropy_grad::x};
   if (half_dx) own.out = {0};
   return narrowed(node, std::move(k), own);
 }

@@ -23,6 +23,8 @@ void add_borrowed_tests(Tests&);            // of the memory suite: what is give
 void add_range_tests(Tests&);               // of the memory suite: which bytes a copy may have
 void add_counter_tests(Tests&);             // of the memory suite: what a device says of its memory
 void add_scalar_tests(Tests&);              // of the program suite: scalars to the last bit
+void add_dealt_unit_tests(Tests&);          // of the collectives suite: what units are dealt and told of
+void add_drawing_unit_tests(Tests&);        // of the collectives suite: what units draw
 void add_refused_collective_tests(Tests&);  // of the collectives suite: replicas and groups that are not there
 void add_queue_failure_tests(Tests&);       // of the queue suite: failures that stick and spread
 void add_error_info_tests(Tests&);          // of the queue suite: what a failed queue tells

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "tenon/op/names.h"
 #include "tenon/plugin/graph.h"
 
 namespace tenon::plugin {
@@ -20,11 +21,12 @@ struct IndexShape {
 };
 
 inline IndexShape index_shape(const NodeView& node) {
-  const ValueView x = node.in(0);
+  using indexed = op::gather;  // scatter has x and i in the same places
+  const ValueView x = node.in(indexed::x);
   const int64_t axis = node.i64("axis"), batch = node.i64("batch");
   IndexShape g;
   for (int d = 0; d < x.rank(); ++d) (d < batch ? g.b : d < axis ? g.p : d == axis ? g.n : g.s) *= x.dim(d);
-  g.j = node.in(1).elements() / g.b;
+  g.j = node.in(indexed::i).elements() / g.b;
   return g;
 }
 
@@ -50,11 +52,13 @@ inline ConvShape conv_shape(const NodeView& node, const ValueView& x, const Valu
 
 // Reads a node of conv, conv_grad_input or conv_grad_filter.
 inline ConvShape conv_shape(const NodeView& node) {
-  const bool dx = node.op() == "conv_grad_input", dw = node.op() == "conv_grad_filter";
-  return conv_shape(node, dx ? node.out(0) : node.in(0), dw ? node.out(0) : node.in(1),
-                    dx   ? node.in(0)
-                    : dw ? node.in(1)
-                         : node.out(0));
+  using by_x = op::conv_grad_input;
+  using by_w = op::conv_grad_filter;
+  if (node.op() == "conv_grad_input")
+    return conv_shape(node, node.out(by_x::out::dx), node.in(by_x::w), node.in(by_x::dy));
+  if (node.op() == "conv_grad_filter")
+    return conv_shape(node, node.in(by_w::x), node.out(by_w::out::dw), node.in(by_w::dy));
+  return conv_shape(node, node.in(op::conv::x), node.in(op::conv::w), node.out(op::conv::out::y));
 }
 
 }  // namespace tenon::plugin

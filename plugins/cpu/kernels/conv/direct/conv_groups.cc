@@ -42,7 +42,7 @@ TENON_INLINE void points(const GroupPanel& p, const int64_t* a_rows, const int64
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 2
-    for (int i = 0; i < NV; ++i) acc[r][i] = p.bias ? in(p.bias + column, i) : splat8(0);
+    for (int i = 0; i < NV; ++i) acc[r][i] = p.bias ? in(p.bias + column, i) : splat<f32x8>(0);
   const float* a[R];
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) a[r] = p.a + a_rows[r] + column;
@@ -119,7 +119,7 @@ TENON_INLINE void taps(const GroupFilter& f, const Stretch& s, int64_t first, in
   const float* a[T];
   float* const c = f.c + first * G * f.c_step + column;
 #pragma GCC unroll 12
-  for (int i = 0; i < T * G; ++i) acc[i] = s.accumulate ? in(c + i * f.c_step) : splat8(0);
+  for (int i = 0; i < T * G; ++i) acc[i] = s.accumulate ? in(c + i * f.c_step) : splat<f32x8>(0);
 #pragma GCC unroll 9
   for (int t = 0; t < T; ++t) a[t] = f.a + f.a_taps[first + t] + f.runs[s.run] + column;
   const float* b = f.b + (s.run * f.run_length + s.from) * f.b_step + column;

@@ -42,7 +42,7 @@ __attribute__((noinline)) void pool_row(const WindowRow& row) {
 #pragma GCC unroll 4
         for (int p = 0; p < 4; ++p) sum[p] += Lanes::splat(at[p][r * row.pitch + v]) * w[r * kRun + v];
 #pragma GCC unroll 4
-    for (int p = 0; p < 4; ++p) sum[p] = Lanes::max(floor, sum[p]);
+    for (int p = 0; p < 4; ++p) sum[p] = vmax(floor, sum[p]);
     Ints who;
     const Vector top = largest<Lanes>(sum, who);
     Lanes::store(row.pooled + i * row.o, top);

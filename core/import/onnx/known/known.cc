@@ -1,6 +1,6 @@
-#include "import/onnx/known.h"
+#include "import/onnx/known/known.h"
 
-#include "import/onnx/known_ops.h"
+#include "import/onnx/known/known_ops.h"
 
 namespace tenon::onnx {
 namespace {
