@@ -26,8 +26,9 @@ struct Cell {
   Clip clip;
 };
 
+// A function of its own: within another the compiler keeps the points' vectors on the stack, and reads them for each filter.
 template <int F, int V>
-TENON_INLINE void sum(const Cell& c) {
+__attribute__((noinline)) void sum(const Cell& c) {
   using Vector = Lanes::Vector;
   Vector acc[F][V];
 #pragma GCC unroll 12
