@@ -40,8 +40,7 @@ NormedConv normed_conv(const NodeView& node) {
   const ConvAlgorithm& algorithm = choose_algorithm(p);
   NormedConv n;
   n.algorithm = algorithm.name;
-  n.work = algorithm.make(p);
-  if (algorithm.dtype != p.dtype) n.work = with_wide_copies(std::move(n.work), p);
+  n.work = algorithm.dtype == p.dtype ? algorithm.make(p) : with_wide_copies(algorithm.make, p);
   n.rows = s.batch * (p.gradient() ? s.x_points() : s.y_points());
   n.c = p.gradient() ? s.c : s.o;
   n.piece = piece_rows(n.rows, n.c);

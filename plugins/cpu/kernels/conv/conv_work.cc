@@ -1,5 +1,8 @@
 #include "kernels/conv/conv_work.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "kernels/dtype.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
@@ -23,22 +26,45 @@ uint64_t bytes_of(int64_t floats) { return static_cast<uint64_t>(floats) * sizeo
 
 int64_t filter_elements(const ConvShape& s) { return s.taps() * s.group_c() * s.o; }
 
-// Copies of operands and result as f32, and where they lie in scratch memory.
+constexpr int64_t kFloatsAtOnce = 1024 * 1024;  // of copies: a last-level cache keeps some MB
+
+// Elements of an image of x, and of y as it is in memory.
+int64_t x_image(const ConvShape& s) { return s.x_points() * s.c; }
+int64_t y_image(const ConvProblem& p) {
+  const ConvShape& s = p.shape;
+  return p.pooled ? s.y[0] * (s.y[1] / 2) * (s.y[2] / 2) * s.o : s.y_points() * s.o;
+}
+
+// Copies of operands and result as f32 of some images at a time, and where they lie in scratch memory.
 struct WideCopies {
-  ConvWork work;
-  int64_t from, weights, to;  // elements
+  ConvWork some, rest;  // of `images`, and of what is left of the batch
+  int64_t batch, images;
+  int64_t from, to, pooled;  // elements of an image; those that have a winner
+  int64_t weights;
   uint64_t from_at, weights_at, to_at, own_at;
 
   void run(const Call& call, const ConvData& d) const {
     const auto room = [&](uint64_t at) { return floats_at(call.scratch, at); };
-    widen_share(call, d.from, from, room(from_at));
-    widen_share(call, d.weights, weights, room(weights_at));
-    call.barrier();
     Call inner = call;
     inner.scratch = room(own_at);
-    work.run(inner, {room(from_at), room(weights_at), d.bias, nullptr, room(to_at)});
-    call.barrier();
-    narrow_share(call, room(to_at), to, d.to);
+    widen_share(call, d.weights, weights, room(weights_at));
+    for (int64_t first = 0; first < batch; first += images) {
+      const int64_t n = std::min(images, batch - first);
+      widen_share(call, halves_at(d.from, first * from), n * from, room(from_at));
+      call.barrier();
+      ConvData data{room(from_at), room(weights_at), d.bias, nullptr, room(to_at)};
+      if (d.winner) data.winner = d.winner + first * pooled;
+      if (d.to_winner) data.to_winner = d.to_winner + first * pooled;
+      (n == images ? some : rest).run(inner, data);
+      call.barrier();
+      narrow_share(call, room(to_at), n * to, halves_at(d.to, first * to));
+    }
+  }
+
+  template <class T>
+  static T* halves_at(T* p, int64_t i) {
+    using Halves = std::conditional_t<std::is_const_v<T>, const uint16_t, uint16_t>;
+    return reinterpret_cast<T*>(reinterpret_cast<Halves*>(p) + i);
   }
 };
 
@@ -57,22 +83,29 @@ ConvWork with_wide_bias(ConvWork work, int64_t channels) {
   return work;
 }
 
-ConvWork with_wide_copies(ConvWork work, const ConvProblem& p) {
+ConvWork with_wide_copies(ConvWork (*make)(const ConvProblem&), const ConvProblem& p) {
   const ConvShape& s = p.shape;
   const auto copies = std::make_shared<WideCopies>();
-  const int64_t x = s.batch * s.x_points() * s.c, y = s.batch * s.y_points() * s.o;
-  copies->from = p.gradient() ? y : x;
+  copies->pooled = y_image(p);
+  copies->from = p.gradient() ? y_image(p) : x_image(s);
+  copies->to = p.gradient() ? x_image(s) : y_image(p);
   copies->weights = filter_elements(s);
-  copies->to = p.gradient() ? x : y;
+  copies->batch = s.batch;
+  copies->images = std::clamp<int64_t>(kFloatsAtOnce / (copies->from + copies->to), 1, s.batch);
+  ConvProblem part = p;
+  part.shape.batch = copies->images;
+  copies->some = make(part);
+  part.shape.batch = s.batch % copies->images;
+  if (part.shape.batch) copies->rest = make(part);
   uint64_t at = 0;
   const auto place = [&at](int64_t n) { return std::exchange(at, aligned_room(at + bytes_of(n))); };
-  copies->from_at = place(copies->from);
+  copies->from_at = place(copies->images * copies->from);
   copies->weights_at = place(copies->weights);
-  copies->to_at = place(copies->to);
+  copies->to_at = place(copies->images * copies->to);
   copies->own_at = at;
-  copies->work = std::move(work);
-  ConvWork outer = copies->work;
-  outer.shared_bytes += at;
+  ConvWork outer = copies->some;
+  outer.shared_bytes = at + std::max(outer.shared_bytes, copies->rest.shared_bytes);
+  outer.own_bytes = std::max(outer.own_bytes, copies->rest.own_bytes);
   outer.parts = 0;
   outer.run = [copies](const Call& call, const ConvData& d) { copies->run(call, d); };
   return with_wide_bias(std::move(outer), s.o);

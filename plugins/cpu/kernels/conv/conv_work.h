@@ -25,8 +25,9 @@ using ConvWork = Work<ConvData>;
 // `work` with a bias [channels] of f32, for data whose bias is bf16.
 ConvWork with_wide_bias(ConvWork work, int64_t channels);
 
-// `work` of f32, for data of bf16: on copies of operands and result, of which a visitor sees none.
-ConvWork with_wide_copies(ConvWork work, const ConvProblem& problem);
+// The work of an algorithm of f32 on a problem of bf16, forward or the gradient of the input, without norm or residual: on copies
+// of operands and result, of a few images at a time, which caches keep. A visitor sees none.
+ConvWork with_wide_copies(ConvWork (*make)(const ConvProblem&), const ConvProblem& problem);
 
 // `work` of a filter's gradient, which is f32, for the problem's result, which may be bf16.
 ConvWork with_rounded_result(ConvWork work, const ConvProblem& problem);

@@ -47,12 +47,19 @@ Kernel kernel_for(const ConvProblem& p, const ConvWork& work) {
   return kernel;
 }
 
+// An algorithm of f32 works on copies of a few images of bf16, or else, as filters' gradients, of all.
+bool by_images(const ConvProblem& p, const ConvAlgorithm& algorithm) {
+  return algorithm.dtype == TENON_F32 && p.dtype == TENON_BF16 && p.direction != kFilterGradient && !p.shape.residual &&
+         !p.shape.norm;
+}
+
 Kernel make_convolution(const NodeView& node, const Env&) {
   const ConvProblem problem = conv_problem(node);
   const ConvAlgorithm& algorithm = choose_algorithm(problem);
-  Kernel kernel = kernel_for(problem, algorithm.make(problem));
+  const bool copies = by_images(problem, algorithm);
+  Kernel kernel = kernel_for(problem, copies ? with_wide_copies(algorithm.make, problem) : algorithm.make(problem));
   kernel.algorithm = algorithm.name;
-  return algorithm.dtype == TENON_F32 ? narrowed(node, std::move(kernel)) : kernel;
+  return algorithm.dtype == TENON_F32 && !copies ? narrowed(node, std::move(kernel)) : kernel;
 }
 
 plugin::Verdict accept_convolution(const NodeView& node) {

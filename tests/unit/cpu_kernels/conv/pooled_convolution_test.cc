@@ -241,8 +241,11 @@ std::vector<uint16_t> in_bf16(const Floats& x) {
   return v;
 }
 
+// The last is worked on a few images at a time.
 TEST_P(PooledConvolution, OfBf16IsThatOfF32Rounded) {
-  for (const Case& c : kCases) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.push_back({{7, 160, 160, 3}, {3, 3, 3, 16}, 1, 1, true, true});
+  for (const Case& c : cases) {
     SCOPED_TRACE(::testing::PrintToString(c.x));
     const Floats x = few(product(c.x)), w = few(product(c.w)), bias = few(c.w[3]), dp = few(product(c.pooled()));
     const auto in = [&](NodeRun& n, const Dims& dims, const Floats& v, bool half) {
