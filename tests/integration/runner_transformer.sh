@@ -49,7 +49,7 @@ done
 cmp -s "$work/few.cpu" "$work/few.tpu-emulator" || complain "5 examples on 8 units: $(cat "$work"/few.*)"
 
 echo '# by length, in one go and in two, with BLEU of each evaluation'
-bleu=(--bleu_source "$work/dev.en" --bleu_ref "$work/dev.de" --steps_between_evals 60)
+bleu=(--bleu_source "$work/dev.en" --bleu_ref "$work/dev.de" --steps_between_evals 60 --save_summary_steps 20)
 expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/whole" "${bleu[@]}"
 whole=$(result hash) uncased=$(result bleu_uncased) cased=$(result bleu_cased)
 [ "$(grep -c '"event": "evaluation".*"bleu_cased": ' "$work/out")" -eq 2 ] || complain "evaluations: $(cat "$work/out")"
@@ -57,6 +57,12 @@ expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 60 --model
 expect 0 '' "${train[@]}" --device cpu --batch_size 512 --train_steps 120 --model_dir "$work/parts" --threads 1
 [ "$(result hash)" = "$whole" ] || complain "hash of two parts: $(result hash), of one $whole"
 awk -v b="$uncased" 'BEGIN { exit b > 15 ? 0 : 1 }' || complain "BLEU $uncased after 120 steps"
+
+[ "$(ls "$work/whole/bleu" | grep -c '^events')" -eq 1 ] || complain "summaries of BLEU: $(ls "$work/whole/bleu")"
+[ -e "$work/parts/bleu" ] && complain 'summaries of BLEU that nobody measured'
+if [ -e "$(dirname "$tenon")/../lib/tenon/pictures/cairo.so" ]; then
+  expect 0 '' "$tenon" plot "$work/whole/bleu" --tags bleu_uncased,bleu_cased --output "$work/bleu.svg"
+fi
 
 echo '# translations'
 translate=("$tenon" translate --model_dir "$work/whole" --file "$work/dev.en" --output)
