@@ -28,8 +28,13 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
                                    {"activation", activated_sums},
                                    {"add", conv_with_residual},
                                    {"add", product_with_residual}});
-  plugin::Rewritten second = plugin::rewrite(graph, patterns);
-  return plugin::joined(std::move(first), std::move(second));
+  first = plugin::joined(std::move(first), plugin::rewrite(graph, patterns));
+  // Whole convolutions, with what stands behind them.
+  const plugin::GraphView whole = plugin::graph_after(first, given);
+  plugin::Rewritten last = plugin::rewrite(
+      whole,
+      {{"conv", expanded_depthwise}, {"conv_bias_act", expanded_depthwise}, {"cpu.conv_norm", expanded_depthwise}});
+  return plugin::joined(std::move(first), std::move(last));
 }
 
 }  // namespace tenon::cpu

@@ -3,6 +3,9 @@
 //   cpu.conv_pool(x, w, [bias]) -> p, winner             conv or conv_bias_act (no activation or ReLU), then max_pool
 //   cpu.conv_norm(x, w, [bias], [residual], gamma, beta, mean, var) -> y
 //                                                        conv or conv_bias_act without activation, then batch_norm_apply
+//   cpu.expand_depthwise(x, w, [bias], [residual], [gamma, beta, mean, var], expand_w, [expand_bias],
+//                        [expand_gamma, expand_beta, expand_mean, expand_var]; expand_act, ..) -> y
+//                                                        conv, conv_bias_act or cpu.conv_norm of 1x1, then a depthwise one
 //   cpu.pooled_grad_input(dp, w, winner) -> dx           max_pool_grad, then conv_grad_input
 //   cpu.pooled_grad_filter(x, dp, winner) -> dw          max_pool_grad, then conv_grad_filter
 //   cpu.product.adam_update(p, b, lr, .., a) -> p', ..   dot(a, b) with a transposed, of f32 or bf16, then the update; of any

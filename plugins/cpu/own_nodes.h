@@ -8,6 +8,11 @@ namespace tenon::cpu::own {
 struct conv_norm {
   enum : int { x, w, bias, residual, gamma, beta, mean, var };
 };
+// What is not of the expansion is in the places of conv_norm.
+struct expand_depthwise {
+  enum : int { x, w, bias, residual, gamma, beta, mean, var };
+  enum : int { expand_w = var + 1, expand_bias, expand_gamma, expand_beta, expand_mean, expand_var };
+};
 struct conv_pool {
   enum : int { x, w, bias };
   struct out {

@@ -40,7 +40,8 @@ struct ConvProblem {
   bool gradient() const { return direction == kInputGradient; }
 };
 
-// From a node of convolution.cc or conv_batch_norm.cc.
+// From a node of convolution.cc or conv_batch_norm.cc. Of direct/expand_depthwise.cc: of the depthwise convolution, but for the
+// channels of x and the norm.
 ConvProblem conv_problem(const NodeView& node);
 
 // Every point of y needs that point of x alone.

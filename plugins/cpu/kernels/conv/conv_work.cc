@@ -1,6 +1,7 @@
 #include "kernels/conv/conv_work.h"
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/dtype.h"
@@ -69,6 +70,13 @@ struct WideCopies {
 };
 
 }  // namespace
+
+ColumnNorm norm_of(const Call& call, int gamma, int64_t channels, float eps, float* room) {
+  const float *size = call.in(gamma), *shift = call.in(gamma + 1), *mean = call.in(gamma + 2),
+              *var = call.in(gamma + 3);
+  for (int64_t i = 0; i < channels; ++i) room[i] = size[i] / std::sqrt(var[i] + eps);
+  return {mean, room, shift};
+}
 
 ConvWork with_wide_bias(ConvWork work, int64_t channels) {
   const uint64_t at = aligned_room(work.own_bytes);

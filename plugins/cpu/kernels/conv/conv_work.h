@@ -22,6 +22,10 @@ struct ConvData {
 };
 using ConvWork = Work<ConvData>;
 
+// That of operands gamma, beta, mean and var, the first of which is `gamma`, [channels] each. Each thread computes a scale of
+// its own in `room`.
+ColumnNorm norm_of(const Call& call, int gamma, int64_t channels, float eps, float* room);
+
 // `work` with a bias [channels] of f32, for data whose bias is bf16.
 ConvWork with_wide_bias(ConvWork work, int64_t channels);
 

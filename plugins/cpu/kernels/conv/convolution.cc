@@ -4,22 +4,14 @@
 // conv_grad_input: dy, w -> dx. conv_grad_filter: x, dy -> dw.
 // cpu.conv_pool: x, w, [bias] -> pooled [N, S' / 2.., O], winner (u8).
 // cpu.pooled_grad_input: dp, w, winner -> dx. cpu.pooled_grad_filter: x, dp, winner -> dw.
-#include <cmath>
-
 #include "kernels/conv/conv_algorithm.h"
 #include "kernels/conv/conv_batch_norm.h"
+#include "kernels/conv/direct/expand_depthwise.h"
 #include "kernels/gemm/narrow.h"
 #include "own_nodes.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 namespace {
-
-// The norm before the residual. Each thread computes a scale of its own in `room`.
-ColumnNorm norm_of(const Call& call, const ConvShape& s, float* room) {
-  const float *gamma = call.in(own::conv_norm::gamma), *var = call.in(own::conv_norm::var);
-  for (int64_t i = 0; i < s.o; ++i) room[i] = gamma[i] / std::sqrt(var[i] + s.eps);
-  return {call.in(own::conv_norm::mean), room, call.in(own::conv_norm::beta)};
-}
 
 ConvData data_of(const Call& call, const ConvProblem& p) {
   const ConvShape& s = p.shape;
@@ -41,7 +33,7 @@ Kernel kernel_for(const ConvProblem& p, const ConvWork& work) {
   kernel.run = [=](const Call& call) {
     ConvData data = data_of(call, p);
     float* const room = reinterpret_cast<float*>(static_cast<char*>(call.thread_scratch) + scale_at);
-    if (p.shape.norm) data.norm = norm_of(call, p.shape, room);
+    if (p.shape.norm) data.norm = norm_of(call, own::conv_norm::gamma, p.shape.o, p.shape.eps, room);
     work.run(call, data);
   };
   return kernel;
@@ -79,6 +71,7 @@ void add_convolution(KernelTable& table) {
   for (const char* op : {"cpu.conv_norm", "cpu.conv_pool", "cpu.pooled_grad_input", "cpu.pooled_grad_filter"})
     table.add_own(op, make_convolution);
   add_normed_convolution(table);
+  add_expand_depthwise(table);
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

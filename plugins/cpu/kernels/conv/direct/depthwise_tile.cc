@@ -71,6 +71,7 @@ class DepthwiseTile {
         to_row_(p.to_row),
         to_point_(p.to_point),
         x_next_((t.i_end - t.i) * p.tap_row * p.from_row),
+        fetches_source_(p.fetches_source),
         fetches_result_(p.fetches_result),
         n_(t.n),
         clip_(Clip::of(p.act)),
@@ -125,10 +126,11 @@ class DepthwiseTile {
   // What the next rows of points read, and where they are stored: processors foresee neither.
   TENON_INLINE void fetch(const DepthwiseOperands<T>& at) const {
     constexpr int S = Columns::kStep > 0 ? Columns::kStep : 1;
+    if (fetches_source_)
 #pragma GCC unroll 4
-    for (int r = 0; r < R * S; ++r)
+      for (int r = 0; r < R * S; ++r)
 #pragma GCC unroll 12
-      for (int k = 0; k < P * S; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * (x_step_ / S), 0, 2);
+        for (int k = 0; k < P * S; ++k) __builtin_prefetch(at.x + x_next_ + r * x_row_ + k * (x_step_ / S), 0, 2);
     if (!fetches_result_) return;
 #pragma GCC unroll 2
     for (int r = 0; r < R; ++r)
@@ -196,7 +198,7 @@ class DepthwiseTile {
       columns_;  // rows of taps of the first row of points alone, of both, of the second
   const int64_t x_row_, x_column_, x_step_, w_row_, w_column_, w_second_, to_row_, to_point_;  // elements
   const int64_t x_next_;
-  const bool fetches_result_;
+  const bool fetches_source_, fetches_result_;
   const int64_t n_;
   const Clip clip_;
   const bool plain_;

@@ -20,6 +20,7 @@ struct DepthwisePhase {
   int64_t w_row = 0, w_column = 0;
   T* to = nullptr;                   // of the phase's point (0, 0), channel 0
   int64_t to_row = 0, to_point = 0;  // elements
+  bool fetches_source = true;        // before it is read: it is not in L2
   bool fetches_result = false;       // before it is stored: it is in no cache
   const T* residual = nullptr;       // as `to`, or nullptr
   const float* bias = nullptr;
