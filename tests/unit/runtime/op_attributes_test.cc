@@ -41,6 +41,44 @@ TEST(UnknownAttribute, IsOfPublishedOpsOfVersion1) {
   EXPECT_EQ(unknown("acme.softmax", 1), "");
 }
 
+// Dtypes and numbers of enums that Tenon does not have, as a message names them.
+std::string unknown_of(const GraphBuilder& b) {
+  const FlatGraph flat = b.build();
+  return unknown_value(GraphView(*flat.graph()).node(0));
+}
+
+TEST(UnknownValue, IsADtypeOfAnOperandOrResult) {
+  for (const int32_t dtype : {TENON_BOOL + 1, 77, -1}) {
+    GraphBuilder of_operand;
+    const uint32_t x = of_operand.value(dtype, {2}), y = of_operand.value(TENON_F32, {2});
+    of_operand.node("acme.op", {y, x}, {y});
+    EXPECT_EQ(unknown_of(of_operand), "dtype " + std::to_string(dtype));
+    GraphBuilder of_result;
+    const uint32_t a = of_result.value(TENON_F32, {2}), b = of_result.value(dtype, {2});
+    of_result.node("acme.op", {a}, {a, b, a});
+    EXPECT_EQ(unknown_of(of_result), "dtype " + std::to_string(dtype));
+  }
+}
+
+TEST(UnknownValue, IsANumberThatNoEnumHas) {
+  const auto unknown = [](const char* op, const char* name, int32_t type, int64_t value) {
+    GraphBuilder b;
+    const uint32_t x = b.value(TENON_F32, {2});
+    b.node(op, {x}, {x}).attr(name, type, value);
+    return unknown_of(b);
+  };
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, TENON_REDUCE_MIN), "");
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, 17), "kind = 17");
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, int64_t{1} << 32), "kind = 4294967296");
+  EXPECT_EQ(unknown("acme.op", "kind", TENON_ATTR_ENUM, 17), "");
+  EXPECT_EQ(unknown("reduce", "tenon.hint", TENON_ATTR_ENUM, 17), "");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 42), "to = dtype 42");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 0), "to = dtype 0");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, TENON_BOOL), "");
+  EXPECT_EQ(unknown("dot", "out", TENON_ATTR_DTYPE, 0), "");  // the operands'
+  EXPECT_EQ(unknown("argmax", "kind", TENON_ATTR_I64, 2), "");
+}
+
 // A backend that puts several nodes in the place of one gives each a name of its own.
 TEST(GraphBuilder, NumbersNodesOfOneOrigin) {
   GraphBuilder b;

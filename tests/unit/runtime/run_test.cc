@@ -239,6 +239,82 @@ TEST(Run, ViewsOfInputsStatesAndResultsAreTheirOperands) {
   EXPECT_EQ(toy.read(y, kN)[2], -3);
 }
 
+TEST(Run, CallsAKernelOfOneThreadOnceAndSharesOthersBetweenAsManyAsHelp) {
+  Toy toy(3);
+  GraphBuilder b;
+  const uint32_t x = feed(b);
+  b.result(apply(b, "toy.calls", {x}), TENON_MODE_EACH);
+  b.result(apply(b, "toy.pair", {x}));
+  tenon_program* program = toy.compile(b, 2);
+  tenon_buffer *calls = toy.buffer(Numbers(2 * kN)), *threads = toy.buffer(filled(0));
+  run(toy, program, {{toy.buffer(filled(0))}, {calls, threads}, {}, 2});
+  EXPECT_EQ(toy.read(calls, 2 * kN)[0], 1);
+  EXPECT_EQ(toy.read(calls, 2 * kN)[kN], 2);
+  EXPECT_EQ(toy.read(threads, kN), filled(2));
+}
+
+TEST(Run, LetsTheThreadsOfAKernelMeetAndGivesEachScratchOfItsOwn) {
+  Toy toy(3);
+  GraphBuilder b;
+  b.result(apply(b, "toy.squares", {apply(b, "toy.rotate", {feed(b)})}));
+  tenon_program* program = toy.compile(b);
+  tenon_buffer* y = toy.buffer(filled(0));
+  for (int round = 0; round < 20; ++round) {
+    run(toy, program, {{toy.buffer(counting(round))}, {y}});
+    EXPECT_EQ(toy.read(y, kN)[0], (round + 1) * (round + 1));
+    EXPECT_EQ(toy.read(y, kN)[kN - 1], round * round);
+  }
+}
+
+TEST(Run, OverwritesAnOperandOnlyWhereTheKernelMay) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b), y = apply(b, "neg", {x}), z = apply(b, "neg", {x});
+  b.result(apply(b, "toy.backwards", {x, s}), TENON_MODE_LAST, 1);  // s is the other operand
+  b.result(apply(b, "reverse", {apply(b, "toy.backwards", {y, y})}));
+  b.result(apply(b, "reverse", {apply(b, "toy.backwards", {x, z})}));
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *st = toy.buffer(counting(10)), *twice = toy.buffer(filled(0)), *other = toy.buffer(filled(0));
+  run(toy, program, {{st, toy.buffer(counting(0))}, {st, twice, other}});
+  EXPECT_EQ(toy.read(st, kN), (Numbers{-17, -15, -13, -11, -9, -7, -5, -3}));
+  EXPECT_EQ(toy.read(twice, kN), (Numbers{-7, -5, -3, -1, 1, 3, 5, 7}));
+  EXPECT_EQ(toy.read(other, kN), filled(7));
+}
+
+TEST(Run, GivesAKernelAllOfItsManyOperands) {
+  Toy toy;
+  GraphBuilder b;
+  std::vector<uint32_t> operands;
+  for (int i = 0; i < 20; ++i) operands.push_back(feed(b));
+  b.result(apply(b, "toy.sum", operands));
+  tenon_program* program = toy.compile(b);
+  std::vector<tenon_buffer*> inputs;
+  for (int i = 0; i < 20; ++i) inputs.push_back(toy.buffer(filled(int64_t{1} << i)));
+  tenon_buffer* y = toy.buffer(filled(0));
+  run(toy, program, {inputs, {y}});
+  EXPECT_EQ(toy.read(y, kN), filled((1 << 20) - 1));
+}
+
+// By all threads together, if there are that many bytes; and of a number of bytes that is no round one.
+TEST(Run, SwapsStatesOfAnySize) {
+  for (const int64_t bytes : {int64_t{65}, int64_t{64 << 10}, int64_t{163'841}, int64_t{1 << 20}}) {
+    Toy toy(3);
+    GraphBuilder b;
+    const uint32_t s = b.input(TENON_U8, {bytes}, TENON_ROLE_STATE), t = b.input(TENON_U8, {bytes}, TENON_ROLE_STATE);
+    b.result(t, TENON_MODE_LAST, 1);
+    b.result(s, TENON_MODE_LAST, 2);
+    tenon_program* program = toy.compile(b);
+    Numbers ones(static_cast<size_t>(bytes + 7) / 8), twos = ones;
+    std::memset(ones.data(), 1, static_cast<size_t>(bytes));
+    std::memset(twos.data(), 2, static_cast<size_t>(bytes));
+    tenon_buffer *x = toy.buffer(ones), *y = toy.buffer(twos);
+    run(toy, program, {{x, y}, {x, y}});
+    const Numbers first = toy.read(x, ones.size()), second = toy.read(y, ones.size());
+    EXPECT_EQ(std::memcmp(first.data(), twos.data(), static_cast<size_t>(bytes)), 0);
+    EXPECT_EQ(std::memcmp(second.data(), ones.data(), static_cast<size_t>(bytes)), 0);
+  }
+}
+
 TEST(Run, RefusesWrongArgumentsAndChangesNothing) {
   Toy toy;
   tenon_program* program = toy.compile(accumulator(), 2);
@@ -338,6 +414,8 @@ TEST(Compile, TellsWhatItNeedsWhenThatIsNotThere) {
   EXPECT_EQ(info.result_bytes, kBytes);
   EXPECT_EQ(info.workspace_bytes, 2 * kBytes);
   EXPECT_EQ(info.peak_bytes, 4 * kBytes);
+  EXPECT_EQ(info.allocations, nullptr);  // they went with the program
+  EXPECT_EQ(info.n_allocations, 0u);
   info = {};
   info.struct_size = TENON_SIZE(tenon_info, result_bytes);  // an older caller's
   info.workspace_bytes = 99;
