@@ -207,6 +207,44 @@ TEST(Info, NamesTheNodeThatFirstWritesAnAllocation) {
   toy.table.program_destroy(program);
 }
 
+// It is alive to the end, for the state is written then.
+TEST(Info, NamesTheLastNodeForAnAllocationThatIsAliveToTheEnd) {
+  GraphBuilder b;
+  const uint32_t s = b.input(TENON_I64, {kPlanned}, TENON_ROLE_STATE);
+  b.result(add_to(b, "reverse", s), TENON_MODE_LAST, 1);
+  b.result(add_to(b, "reverse", s));
+  Toy toy;
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  tenon_program* program = nullptr;
+  ASSERT_EQ(toy.compile(b, options, &program, &info).code, TENON_OK);
+  ASSERT_EQ(info.n_allocations, 1u);
+  EXPECT_EQ(info.allocations[0].first, 0u);
+  EXPECT_EQ(info.allocations[0].last, 1u);
+  toy.table.program_destroy(program);
+}
+
+// It lies in no piece of memory that its parts have; what is read behind it has an axis of 1 in front.
+TEST(PlanDescription, HasAStepForAJoinAlongAnInnerAxis) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, {2, 4}, TENON_ROLE_FEED), row = b.input(TENON_I64, {1, 8}, TENON_ROLE_FEED);
+  const auto reversed = [&](uint32_t v, const std::vector<int64_t>& dims) {
+    const uint32_t y = b.value(TENON_I64, dims);
+    b.node("reverse", {v}, {y}).attr_list("axes", {0});
+    return y;
+  };
+  const uint32_t first = reversed(x, {2, 4}), second = reversed(x, {2, 4}), joined = b.value(TENON_I64, {2, 8});
+  b.node("concat", {first, second}, {joined}).attr_i64("axis", 1);
+  const uint32_t behind = reversed(row, {1, 8});
+  b.result(reversed(joined, {2, 8}));
+  b.result(behind);
+  const Described d(b);
+  ASSERT_EQ(d.plan.n_steps, 5u);
+  EXPECT_STREQ(d.plan.steps[2].op, "concat");
+}
+
 TEST(PlanDescription, KnowsNoFlags) {
   GraphBuilder b;
   b.result(add_to(b, "neg", b.input(TENON_I64, {kPlanned}, TENON_ROLE_FEED)));

@@ -467,6 +467,7 @@ TEST_F(FarDevice, CopiesPartsToWhereTheyBelong) {
   EXPECT_EQ(Floats(out, out + kCount), (Floats{-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11}));
   EXPECT_EQ(host, (Floats{-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1}));
   good(copy({.dst_host = host.data(), .src = far}, &ticket));  // of no bytes
+  good(table.wait(queue, ticket, UINT64_MAX));
 }
 
 // What the device writes into the host's memory is there by then.

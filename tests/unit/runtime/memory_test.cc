@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -53,25 +53,60 @@ TEST(HostMemory, OfAnySizeIsTakenBack) {
   }
 }
 
-// Blocks that lie side by side: what is given back is the one alone.
+constexpr uint64_t kPage = 4096;
+
+// A page of the test's own at that address; nullptr: something is there already.
+uint8_t* page_at(uint8_t* address) {
+  void* p = mmap(address, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p != address && p != MAP_FAILED) munmap(p, kPage);  // an old system, which takes the address for a hint
+  return p == address ? address : nullptr;
+}
+
+bool is_mapped(uint8_t* address) { return msync(address, kPage, MS_ASYNC) == 0; }
+
+// What is mapped in front of a block and behind it is not the driver's to give back.
 TEST(HostMemory, ThatIsTakenBackLeavesItsNeighbours) {
   HostDriver driver(nullptr, false);
-  for (const uint64_t bytes : {kHuge, kHuge + 4096, 2 * kHuge}) {
-    std::vector<uint8_t*> blocks;
-    for (int i = 0; i < 12; ++i) blocks.push_back(static_cast<uint8_t*>(driver.allocate(bytes)));
-    for (size_t i = 0; i < blocks.size(); i += 2) driver.release(blocks[i], bytes);
-    for (size_t i = 1; i < blocks.size(); i += 2) {
-      std::memset(blocks[i], 0xA5, bytes);
-      EXPECT_EQ(std::count(blocks[i], blocks[i] + bytes, 0xA5), static_cast<std::ptrdiff_t>(bytes));
-      driver.release(blocks[i], bytes);
+  for (const uint64_t bytes : {kHuge, kHuge + kPage, 2 * kHuge, 3 * kHuge - kPage}) {
+    auto* p = static_cast<uint8_t*>(driver.allocate(bytes));
+    ASSERT_NE(p, nullptr);
+    const uint64_t end = (bytes + kHuge - 1) / kHuge * kHuge;
+    std::vector<uint8_t*> neighbours = {page_at(p - kPage), page_at(p + bytes), page_at(p + end)};
+    driver.release(p, bytes);
+    EXPECT_FALSE(is_mapped(p));
+    for (uint8_t* page : neighbours) {
+      if (!page) continue;
+      EXPECT_TRUE(is_mapped(page)) << bytes;
+      munmap(page, kPage);
     }
   }
 }
 
+// A process that may have 32 MiB more, of which a 32nd part of all is left alone.
+TEST(HostMemory, OfLargeBlocksIsRefusedWhereTooLittleWouldBeLeft) {
+  HostDriver driver(nullptr, false);
+  constexpr uint64_t kReserved = uint64_t{1} << 30;
+  void* reserved = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit narrow = before;
+  narrow.rlim_cur = host_limits::number_or(host_limits::word_of("/proc/self/statm"), 0) * kPage + (32u << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
+  void *large = driver.allocate(kHuge), *small = driver.allocate(64);
+  setrlimit(RLIMIT_AS, &before);
+  munmap(reserved, kReserved);
+  EXPECT_EQ(large, nullptr);
+  EXPECT_NE(small, nullptr);
+  driver.release(small, 64);
+  large = driver.allocate(kHuge);
+  EXPECT_NE(large, nullptr);
+  driver.release(large, kHuge);
+}
+
 // Whether all pages of a block are in memory.
 bool is_touched(void* p, uint64_t bytes) {
-  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  std::vector<unsigned char> pages((bytes + page - 1) / page);
+  std::vector<unsigned char> pages((bytes + kPage - 1) / kPage);
   EXPECT_EQ(mincore(p, bytes, pages.data()), 0);
   return std::all_of(pages.begin(), pages.end(), [](unsigned char is) { return is & 1; });
 }

@@ -25,6 +25,26 @@ TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {
   EXPECT_EQ(node.list("f").size(), 0u);
 }
 
+// No more than its name and its kind may be there, and its kind may be none.
+TEST(NodeView, GivesTheDefaultForAnAttributeWithoutANumber) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {2}, TENON_ROLE_FEED), y = b.value(TENON_F32, {2});
+  b.node("neg", {x}, {y}).attr_i64("i", 7);
+  b.result(y);
+  const FlatGraph from = b.build();
+  const GraphView view(*from.graph());
+  tenon_attr none = view.node(0).attribute(0), of_no_kind = none;
+  none.count = 0;
+  of_no_kind.type = 0;
+  for (const tenon_attr& a : {none, of_no_kind}) {
+    GraphBuilder c;
+    const uint32_t z = c.input(TENON_F32, {2}, TENON_ROLE_FEED);
+    c.node("neg", {z}, {c.value(TENON_F32, {2})}).attr(view, a);
+    const FlatGraph flat = c.build();
+    EXPECT_EQ(GraphView(*flat.graph()).node(0).i64("i", -1), -1);
+  }
+}
+
 // Of another version's attributes, and those of ops that are not published, nothing is known: who has no kernel for such an
 // op leaves it to the host to take it apart.
 TEST(UnknownAttribute, IsOfPublishedOpsOfVersion1) {

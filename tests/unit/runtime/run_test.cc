@@ -295,6 +295,30 @@ TEST(Run, GivesAKernelAllOfItsManyOperands) {
   EXPECT_EQ(toy.read(y, kN), filled((1 << 20) - 1));
 }
 
+TEST(Run, LeavesOutAResultThatIsNotAskedFor) {
+  Toy toy(2);
+  GraphBuilder b;
+  const uint32_t x = feed(b), y = feed(b), sum = b.value(TENON_I64, kVector), difference = b.value(TENON_I64, kVector);
+  b.node("toy.both", {x, y}, {TENON_NONE, difference}).name("difference");
+  b.node("toy.both", {x, y}, {sum, TENON_NONE}).name("sum");
+  b.result(difference);
+  b.result(sum);
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *d = toy.buffer(filled(0)), *s = toy.buffer(filled(0));
+  run(toy, program, {{toy.buffer(counting(10)), toy.buffer(filled(3))}, {d, s}});
+  EXPECT_EQ(toy.read(d, kN), counting(7));
+  EXPECT_EQ(toy.read(s, kN), counting(13));
+}
+
+// A pointer to none is no mistake.
+TEST(Run, TakesAProgramWithoutResults) {
+  Toy toy;
+  GraphBuilder b;
+  apply(b, "neg", {feed(b)});
+  tenon_program* program = toy.compile(b, 3);
+  EXPECT_EQ(run(toy, program, {{toy.buffer(filled(1))}, {}, {}, 3}), 3u);
+}
+
 // By all threads together, if there are that many bytes; and of a number of bytes that is no round one.
 TEST(Run, SwapsStatesOfAnySize) {
   for (const int64_t bytes : {int64_t{65}, int64_t{64 << 10}, int64_t{163'841}, int64_t{1 << 20}}) {
@@ -359,6 +383,18 @@ TEST(Compile, RefusesUnknownOptions) {
   options.flags = 1ull << 40;  // a hint
   EXPECT_EQ(toy.compile(accumulator(), options, &program).code, TENON_OK);
   toy.table.program_destroy(program);
+}
+
+TEST(Compile, RefusesADtypeThatAnOpDoesNotTake) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "exp", {feed(b)}));
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_program* program = nullptr;
+  const tenon_status status = toy.compile(b, options, &program);
+  EXPECT_EQ(status.code, TENON_INVALID);
+  EXPECT_STREQ(status.message, "compile: the graph: exp 'exp1' operand 0 'x' is i64, which the op does not take");
 }
 
 TEST(Compile, PlansWhatTheBackendPutsInThePlaceOfNodes) {

@@ -92,7 +92,9 @@ Kernel make_both(const NodeView& node, const Env&) {
     const Slice s = c.share(n);
     for (int64_t i = s.begin; i < s.end; ++i) {
       const uint64_t a = c.in<uint64_t>(0)[i], b = c.in<uint64_t>(1)[i];
-      c.out<int64_t>(1)[i] = wrap(a - b), c.out<int64_t>(0)[i] = wrap(a + b);  // whoever shares their memory sees it
+      // whoever shares their memory sees it
+      if (auto* y = c.out<int64_t>(1)) y[i] = wrap(a - b);
+      if (auto* y = c.out<int64_t>(0)) y[i] = wrap(a + b);
     }
   };
   return k;

@@ -19,7 +19,7 @@ using Numbers = std::vector<int64_t>;
 //   reverse (a)           not in place         slice (a), concat (a, b)   of flat values
 // and ops of its own:
 //   toy.plus (a, s)       a + the scalar s, in place             toy.total (a)    every element is the sum of all
-//   toy.both (a, b)       a + b and a - b, each in place of a or b
+//   toy.both (a, b)       a + b and a - b, each in place of a or b; either may be left out
 //   toy.rotate (a)        through scratch, in place              toy.squares (a)  through each thread's own scratch
 //   toy.least (a; k)      bool: a[0] >= k
 //   toy.sum (a, b, ..)    of any number of operands

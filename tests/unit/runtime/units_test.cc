@@ -11,10 +11,15 @@
 namespace tenon::plugin::testing {
 namespace {
 
+int64_t most_elements = 100;  // of what neg takes
+
 // neg (a), add (a, b) of i64; nothing that the collectives are named.
 void fill_units(KernelTable& table) {
   const Accept any = [](const NodeView&) { return take(); };
-  table.add("neg", any, [](const NodeView& node, const Env&) {
+  const Accept few = [](const NodeView& node) {
+    return node.out(0).elements() <= most_elements ? take() : refuse("too many");
+  };
+  table.add("neg", few, [](const NodeView& node, const Env&) {
     Kernel k;
     k.run = [n = node.out(0).elements()](const Call& c) {
       for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = -c.in<int64_t>(0)[i];
@@ -40,6 +45,7 @@ class Units : public ::testing::TestWithParam<bool> {
     good(init_host_backend(GetParam() ? united : apart, nullptr, &table));
   }
   ~Units() override {
+    most_elements = 100;
     table.program_destroy(program);
     if (device) table.device_close(device);
   }
@@ -117,7 +123,10 @@ TEST_P(Units, HaveTheirRowsInOneBuffer) {
   std::vector<uint32_t> units;
   const auto keep = [](void* ctx, const tenon_event* events, uint32_t n, uint64_t) {
     for (const tenon_event* e = events; e != events + n; ++e)
-      if (e->node == 0) static_cast<std::vector<uint32_t>*>(ctx)->push_back(e->unit);
+      if (e->node == 0)
+        static_cast<std::vector<uint32_t>*>(ctx)->push_back(e->unit);
+      else
+        EXPECT_EQ(e->flops, 2u);  // of the sum of two rows
   };
   const tenon_sink sink{sizeof sink, 0, &units, keep};
   good(table.trace(device, &sink));
@@ -162,6 +171,18 @@ TEST_P(Units, NameTheNodesThatEachStepDoes) {
                      std::to_string(plan.values[i].unit));
   EXPECT_EQ(std::count(values.begin(), values.end(), "0/0/0"), 1);
   EXPECT_EQ(std::count(values.begin(), values.end(), "0/0/1"), GetParam() ? 0 : 1);
+}
+
+// For the rows of both units there is no kernel, for those of one there is.
+TEST_P(Units, AreUnitedOnlyWhereThereIsAKernel) {
+  most_elements = 2;
+  good(open("units=2", {0, 1}));
+  compile(sum_of_rows());
+  tenon_plan plan{};
+  plan.struct_size = sizeof plan;
+  good(table.describe(program, &plan));
+  const auto negates = [](const tenon_plan_step& step) { return std::string_view(step.op) == "neg"; };
+  EXPECT_EQ(std::count_if(plan.steps, plan.steps + plan.n_steps, negates), 2);
 }
 
 TEST_P(Units, TellTheirFacts) {

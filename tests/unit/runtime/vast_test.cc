@@ -103,11 +103,11 @@ class VastDevice : public ::testing::Test {
     good(table.buffer_alloc(device, &desc, &out, nullptr));
     return out;
   }
-  uint64_t bytes_in_use() {
+  tenon_stats stats() {
     tenon_stats stats{};
     stats.struct_size = sizeof stats;
     good(table.stats(device, &stats));
-    return stats.bytes_in_use;
+    return stats;
   }
   // A chain of values of so many bytes from one of 64, whose nodes n0, n1, .. have scratch of so many; its result.
   uint32_t chain(const std::vector<uint64_t>& bytes, const std::vector<uint64_t>& scratch) {
@@ -139,10 +139,24 @@ class VastDevice : public ::testing::Test {
 
 TEST_F(VastDevice, CountsBuffersInAllTheirBits) {
   tenon_buffer *x = buffer(64), *y = buffer(8 * kGiga + 64);
-  EXPECT_EQ(bytes_in_use(), 8 * kGiga + 128);
+  EXPECT_EQ(stats().bytes_in_use, 8 * kGiga + 128);
   table.buffer_free(y);
-  EXPECT_EQ(bytes_in_use(), 64u);
+  EXPECT_EQ(stats().bytes_in_use, 64u);
+  EXPECT_EQ(stats().bytes_peak, 8 * kGiga + 128);
   table.buffer_free(x);
+}
+
+// Though the driver would give it.
+TEST_F(VastDevice, GivesNoMoreThanItHas) {
+  tenon_buffer *x = buffer(600 * kGiga), *y = buffer(424 * kGiga);
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_U8;
+  tenon_buffer* out = nullptr;
+  EXPECT_EQ(table.buffer_alloc(device, &desc, &out, nullptr).code, TENON_OUT_OF_MEMORY);
+  EXPECT_EQ(stats().bytes_free, 0u);
+  table.buffer_free(x);
+  table.buffer_free(y);
 }
 
 TEST_F(VastDevice, SaysWhichValueIsLargerThanItsLargestBuffer) {
