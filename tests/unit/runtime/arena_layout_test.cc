@@ -26,6 +26,10 @@ TEST(ArenaLayout, PutsNoBlockIntoTwoParts) {
   EXPECT_EQ(offsets(blocks), (Bytes{0, 64}));
   blocks = {{0, 0, 60}, {0, 0, 40}};
   EXPECT_EQ(place_blocks(blocks, 100), Bytes{100});  // just so
+  blocks = {{0, 0, 60}, {0, 0, 41}};
+  EXPECT_EQ(place_blocks(blocks, 100), (Bytes{60, 41}));
+  blocks = {{0, 0, 64}, {0, 0, 60}, {0, 0, 30}};  // the last behind the first
+  EXPECT_EQ(place_blocks(blocks, 100), (Bytes{94, 60}));
 }
 
 // The first part has room for less than the second: the block of 60 that is alive first keeps all but two of 40 away.

@@ -207,6 +207,23 @@ TEST(Info, NamesTheNodeThatFirstWritesAnAllocation) {
   toy.table.program_destroy(program);
 }
 
+TEST(Info, CountsConstantsAsCode) {
+  GraphBuilder b;
+  const int64_t one = 1;
+  const uint32_t first = b.constant(TENON_I64, {5}, &one, 8), second = b.constant(TENON_I64, {4}, &one, 8);
+  b.result(first);
+  b.result(second);
+  Toy toy;
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_info info{};
+  info.struct_size = sizeof info;
+  tenon_program* program = nullptr;
+  ASSERT_EQ(toy.compile(b, options, &program, &info).code, TENON_OK);
+  EXPECT_EQ(info.code_bytes, 64u + 32u);
+  toy.table.program_destroy(program);
+}
+
 // It is alive to the end, for the state is written then.
 TEST(Info, NamesTheLastNodeForAnAllocationThatIsAliveToTheEnd) {
   GraphBuilder b;

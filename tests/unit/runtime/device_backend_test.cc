@@ -540,6 +540,13 @@ TEST_F(FarDevice, RefusesWhatItsDriverDoesNotHave) {
   good(table.supports(device, graph.graph(), &options, &node, 1, &verdict, sizeof verdict));
   EXPECT_EQ(verdict.answer, TENON_REFUSE);
   EXPECT_STREQ(verdict.reason, "the far device has no f64");
+  GraphBuilder other;
+  const uint32_t x = other.input(TENON_F64, {kCount}, TENON_ROLE_FEED), z = other.value(TENON_F64, {kCount});
+  other.node("exp", {x}, {z}).name("exp");
+  other.result(z);
+  const FlatGraph unknown = other.build();
+  good(table.supports(device, unknown.graph(), &options, &node, 1, &verdict, sizeof verdict));
+  EXPECT_EQ(verdict.answer, TENON_DECOMPOSE);  // what it is made of is asked for then
   const tenon_status s2 = table.compile(device, graph.graph(), &options, &program, nullptr);
   EXPECT_EQ(s2.code, TENON_UNSUPPORTED);
   EXPECT_EQ(text(s2), "add 'sum': the far device has no f64");

@@ -227,8 +227,9 @@ struct Remembering : DeviceStream {
   void read(void*, DeviceAddress, uint64_t) override {}
   void set(DeviceAddress, const void*, uint32_t) override {}
   void after(DeviceMark& mark) override { behind.push_back(&mark); }
-  std::shared_ptr<DeviceMark> submit() override { return nullptr; }
+  std::shared_ptr<DeviceMark> submit() override { return mark; }
   std::vector<DeviceMark*> behind;
+  std::shared_ptr<DeviceMark> mark;
 };
 struct Never : DeviceMark {
   bool reached(uint64_t) override { return false; }
@@ -257,6 +258,16 @@ TEST(Memory, OfADeviceIsInUseOrFree) {
   EXPECT_GE(stats.bytes_in_use, 24u);
   EXPECT_EQ(stats.bytes_free, HostDriver::installed() - stats.bytes_in_use);
   EXPECT_EQ(stats.bytes_largest_free, stats.bytes_free);
+}
+
+// As where something failed on the way.
+TEST_F(Pool, TakesAUseThatNobodyEndedForAllThatTheStreamHas) {
+  Remembering first, second;
+  first.mark = std::make_shared<Never>();
+  std::vector<ArenaPool::Arena> arenas;
+  { Workspace workspace(pool, {64}, &first, arenas); }
+  Workspace workspace(pool, {64}, &second, arenas);
+  EXPECT_EQ(second.behind, std::vector<DeviceMark*>{first.mark.get()});
 }
 
 TEST(Buffers, ShowTheirMemoryToWhoAsksForIt) {
@@ -289,6 +300,14 @@ TEST(Buffers, OfASizeThatIsNoneAreRefused) {
   EXPECT_EQ(code({int64_t{1} << 62}), TENON_INVALID);
   EXPECT_EQ(code({int64_t{1} << 32, int64_t{1} << 32}), TENON_INVALID);
   EXPECT_EQ(code({4, 0}), TENON_INVALID);
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_U8;
+  desc.rank = TENON_MAX_RANK + 1;
+  std::fill_n(desc.dims, TENON_MAX_RANK, 1);
+  desc.placement = TENON_SPLIT;  // what stands behind the dimensions is none
+  tenon_buffer* buffer = nullptr;
+  EXPECT_EQ(toy.table.buffer_alloc(toy.device, &desc, &buffer, nullptr).code, TENON_INVALID);
 }
 
 TEST(Memory, OfADeviceIsToldInAllBytesThatTheHostKnows) {

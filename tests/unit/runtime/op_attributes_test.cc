@@ -18,6 +18,7 @@ TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {
   const NodeView node = GraphView(*flat.graph()).node(0);
   EXPECT_EQ(node.f64("f"), 2.5);
   EXPECT_EQ(node.i64("i"), 7);
+  EXPECT_EQ(node.enumerator("f", 5), 5);
   EXPECT_EQ(node.list("l").size(), 2u);
   EXPECT_EQ(node.f64("i", -1), -1);
   EXPECT_EQ(node.i64("f", -1), -1);
@@ -93,6 +94,7 @@ TEST(UnknownValue, IsANumberThatNoEnumHas) {
   EXPECT_EQ(unknown("acme.op", "kind", TENON_ATTR_ENUM, 17), "");
   EXPECT_EQ(unknown("reduce", "tenon.hint", TENON_ATTR_ENUM, 17), "");
   EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 42), "to = dtype 42");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, int64_t{1} << 32), "to = dtype 4294967296");
   EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 0), "to = dtype 0");
   EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, TENON_BOOL), "");
   EXPECT_EQ(unknown("dot", "out", TENON_ATTR_DTYPE, 0), "");  // the operands'

@@ -1,6 +1,8 @@
 // Queues of a device in ordinary memory: what sticks to them, what they tell of it, and what goes on.
+#include <atomic>
 #include <cstring>
 #include <string>
+#include <thread>
 
 #include "unit/runtime/toy_backend.h"
 
@@ -178,8 +180,8 @@ TEST(WorkerQueues, FailWhereAFedRunFailsInItsFirstIteration) {
   EXPECT_EQ(told(toy, toy.queue).iteration, 0u);
 }
 
-// Such a point is reached.
-TEST(Queues, TakePointsWithoutAQueueAndOfTheirOwn) {
+// Of no queue, of their own, and of one that has nothing to do.
+TEST(Queues, TakePointsThatAreReached) {
   for (const bool workers : {false, true}) {
     Toy toy(1, workers);
     tenon_buffer* x = toy.buffer(all(1));
@@ -191,11 +193,14 @@ TEST(Queues, TakePointsWithoutAQueueAndOfTheirOwn) {
     c.src_host = two.data();
     c.bytes = kLength * 8;
     ASSERT_EQ(toy.table.copy(toy.queue, &c, &ticket).code, TENON_OK);
-    const tenon_point after[] = {{nullptr, 99}, {toy.queue, ticket}};
+    tenon_queue* idle = nullptr;
+    ASSERT_EQ(toy.table.queue_create(toy.device, 0, &idle).code, TENON_OK);
+    const tenon_point after[] = {{nullptr, 99}, {toy.queue, ticket}, {idle, 0}};
     c.after = after;
-    c.n_after = 2;
+    c.n_after = 3;
     EXPECT_EQ(toy.table.copy(toy.queue, &c, &ticket).code, TENON_OK);
     EXPECT_EQ(toy.read(x, kLength), two);
+    toy.table.queue_destroy(idle);
   }
 }
 
@@ -216,6 +221,45 @@ TEST(Queues, CopyBetweenTwoPointersOfTheHost) {
     EXPECT_EQ(toy.table.wait(toy.queue, ticket, UINT64_MAX).code, TENON_OK);
     EXPECT_EQ(to, (Numbers{0, 0, 2, 3}));
   }
+}
+
+// Any thread may wait for a queue, ask what has failed on it, and let work of another queue come behind it.
+TEST(WorkerQueues, AnswerOtherThreadsWhileOneSubmits) {
+  Toy toy(1, true);
+  tenon_program *counts = toy.compile(counter(300)), *fails = toy.compile(counter(0));
+  tenon_buffer *s = toy.buffer(all(0)), *x = toy.buffer(all(1)), *seen = toy.buffer(all(-1));
+  tenon_queue* behind = nullptr;
+  ASSERT_EQ(toy.table.queue_create(toy.device, 0, &behind).code, TENON_OK);
+  std::atomic<uint64_t> given{0};
+  std::thread other([&] {
+    for (bool failed = false; !failed;) {
+      const tenon_point after{toy.queue, given};
+      if (after.ticket == 0) continue;
+      tenon_copy c{};
+      c.struct_size = sizeof c;
+      c.after = &after;
+      c.n_after = 1;
+      c.dst = seen;
+      c.src = x;
+      c.bytes = kLength * 8;
+      uint64_t ticket = 0;
+      toy.table.copy(behind, &c, &ticket);
+      failed = told(toy, toy.queue).code != TENON_OK;
+      const tenon_status status = toy.table.wait(toy.queue, after.ticket, UINT64_MAX);
+      EXPECT_EQ(std::string(status.message ? status.message : ""), status.message ? "toy.fail at 200" : "");
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    uint64_t ticket = 0;
+    EXPECT_EQ(enqueue(toy, counts, s, x, 1, &ticket).code, TENON_OK);
+    given = ticket;
+  }
+  uint64_t last = 0;
+  EXPECT_EQ(enqueue(toy, fails, s, x, 1, &last).code, TENON_OK);
+  EXPECT_STREQ(toy.table.wait(toy.queue, last, UINT64_MAX).message, "toy.fail at 200");
+  other.join();
+  EXPECT_EQ(told(toy, toy.queue).ticket, last);
+  toy.table.queue_destroy(behind);
 }
 
 }  // namespace

@@ -147,6 +147,20 @@ TEST(Run, EndsAfterTheIterationThatMakesUntilTrue) {
   }
 }
 
+// Who submitted it is told how many there were, though the queue has a thread of its own.
+TEST(Run, EndsByItsFirstResultOnAWorkerQueue) {
+  Toy toy(1, true);
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b), y = apply(b, "add", {s, x}), stop = b.value(TENON_BOOL, {});
+  b.node("toy.least", {y}, {stop}).name("stop").attr_i64("k", 3);
+  b.result(stop, TENON_MODE_UNTIL);
+  b.result(y, TENON_MODE_LAST, 1);
+  tenon_program* program = toy.compile(b, 10);
+  tenon_buffer *st = toy.buffer(filled(0)), *flag = toy.buffer({0});
+  EXPECT_EQ(run(toy, program, {{st, toy.buffer(filled(1))}, {flag, st}, {}, 10}), 3u);
+  EXPECT_EQ(toy.read(st, kN), filled(3));
+}
+
 TEST(Run, TakesBatchesInOrderUntilTheyEnd) {
   Toy toy;
   tenon_program* program = toy.compile(accumulator(), 10);
@@ -383,6 +397,21 @@ TEST(Compile, RefusesUnknownOptions) {
   options.flags = 1ull << 40;  // a hint
   EXPECT_EQ(toy.compile(accumulator(), options, &program).code, TENON_OK);
   toy.table.program_destroy(program);
+}
+
+TEST(Compile, RefusesAGraphWithUnknownFlags) {
+  Toy toy;
+  const FlatGraph flat = accumulator().build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  for (const uint64_t flags : {uint64_t{1}, uint64_t{2}}) {
+    tenon_graph graph = *flat.graph();
+    graph.flags = flags;
+    tenon_program* program = nullptr;
+    const tenon_status status = toy.table.compile(toy.device, &graph, &options, &program, nullptr);
+    EXPECT_EQ(status.code, TENON_UNSUPPORTED);
+    EXPECT_STREQ(status.message, "the graph: unknown flags");
+  }
 }
 
 TEST(Compile, RefusesADtypeThatAnOpDoesNotTake) {

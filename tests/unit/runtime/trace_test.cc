@@ -69,6 +69,17 @@ TEST(Trace, CountsTheWorkOfThreadsOnce) {
                                    told("all", 0, 2, 0, 0), told("one", 1, 0, kElements, kMoved)}));
 }
 
+// As many threads as help, if the gang has more.
+TEST(Trace, HasAnEventForEachOfTwoThreads) {
+  Toy toy(2);
+  GraphBuilder b;
+  b.result(apply_named(b, "toy.pair", b.input(TENON_I64, {kElements}, TENON_ROLE_FEED), "pair"));
+  const Told events = told_of(toy, b);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_NE(events[0].find("lane 0"), std::string::npos);
+  EXPECT_NE(events[1].find("lane 1"), std::string::npos);
+}
+
 struct Times {
   std::vector<uint64_t> begin, end;
   std::vector<uint32_t> units;

@@ -234,14 +234,20 @@ INSTANTIATE_TEST_SUITE_P(UnitedOrNot, Units, ::testing::Bool());
 TEST(Facts, AreOfTheBackendsKindAndVendor) {
   static const HostBackend backends[] = {
       {"gpu", "1", "G", TENON_GPU, fill_units, false, 1, nullptr, [] { return "ACME"; }},
-      {"other", "1", "O", TENON_ACCELERATOR, fill_units}};
+      {"other", "1", "O", TENON_ACCELERATOR, fill_units, true, 2}};
   for (const HostBackend& backend : backends) {
     tenon_backend table{};
     table.struct_size = sizeof table;
     ASSERT_EQ(init_host_backend(backend, nullptr, &table).code, TENON_OK);
     uint32_t n = 0;
-    EXPECT_STREQ(table.enumerate(table.self, "units=2", nullptr, 0, &n).message,
-                 "no such spec: expected none, or 0, the only unit");
+    const bool is_gpu = backend.kind == TENON_GPU;
+    EXPECT_STREQ(table.enumerate(table.self, "units=3", nullptr, 0, &n).message,
+                 is_gpu ? "no such spec: expected none, or 0, the only unit"
+                        : "no such spec: expected none, 0, or units=N with N from 1 to 2");
+    tenon_unit unit{};
+    n = 1;
+    EXPECT_EQ(table.enumerate(table.self, nullptr, &unit, sizeof unit, &n).code, TENON_OK);
+    EXPECT_EQ(unit.flags, is_gpu ? uint64_t{TENON_UNIT_INLINE} : 0u);  // queues of the other have threads
     tenon_open open{};
     open.struct_size = sizeof open;
     tenon_device* device = nullptr;
@@ -249,8 +255,8 @@ TEST(Facts, AreOfTheBackendsKindAndVendor) {
     tenon_facts facts{};
     facts.struct_size = sizeof facts;
     EXPECT_EQ(table.facts(device, &facts).code, TENON_OK);
-    EXPECT_EQ(std::string(facts.kind ? facts.kind : "-"), backend.kind == TENON_GPU ? "GPU" : "-");
-    EXPECT_EQ(std::string(facts.vendor ? facts.vendor : "-"), backend.kind == TENON_GPU ? "ACME" : "-");
+    EXPECT_EQ(std::string(facts.kind ? facts.kind : "-"), is_gpu ? "GPU" : "-");
+    EXPECT_EQ(std::string(facts.vendor ? facts.vendor : "-"), is_gpu ? "ACME" : "-");
     table.device_close(device);
   }
 }

@@ -15,6 +15,7 @@ constexpr uint64_t kGiga = uint64_t{1} << 30;
 // What is asked of the device, and told by it.
 struct Asked {
   uint64_t largest = 1024 * kGiga;
+  int compiled = 0;
   int64_t taken = 0;                       // bytes
   std::vector<uint64_t> scratch, results;  // offsets, by kernel
 };
@@ -48,6 +49,7 @@ struct VastDriver : DeviceDriver {
   uint64_t memory_bytes() const override { return 1024 * kGiga; }
   uint64_t largest_buffer() const override { return asked.largest; }
   std::string refusal(const NodeView&) const override { return {}; }
+  void compiled() override { ++asked.compiled; }
 };
 
 // vast.op (a; scratch): of any shapes, with so many bytes of scratch.
@@ -177,6 +179,7 @@ TEST_F(VastDevice, SaysWhoseScratchIsLargerThanItsLargestBuffer) {
 TEST_F(VastDevice, PlacesValuesAndScratchBeyond32Bits) {
   chain({6 * kGiga, 5 * kGiga, 64}, {64, 64, 64});
   ASSERT_EQ(compile(), "");
+  EXPECT_EQ(asked.compiled, 1);
   tenon_queue* queue = nullptr;
   good(table.queue_create(device, 0, &queue));
   tenon_buffer *x = buffer(64), *y = buffer(64);

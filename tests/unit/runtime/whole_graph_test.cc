@@ -81,6 +81,11 @@ TEST_F(WholeGraphs, AreAskedForByTheBackendsOwnVerdicts) {
   }
 }
 
+TEST_F(WholeGraphs, AreNeitherTracedNorDescribed) {
+  EXPECT_EQ(table.trace, nullptr);
+  EXPECT_EQ(table.describe, nullptr);
+}
+
 TEST_F(WholeGraphs, AreGivenInputsScalarsAndAWorkspace) {
   const FlatGraph graph = graph_of("neg");
   tenon_options options{};
