@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 
 namespace tenon::plugin {
@@ -33,18 +34,19 @@ TEST(HostStream, WithAThreadDoesItsWorkInOrder) {
 
 // What was submitted before the failure has been done.
 TEST(HostStream, DoesNothingBehindAFailureAndThrowsTheFirst) {
-  HostStream stream(true);
+  auto stream = std::make_unique<HostStream>(true);
   bool goes_on = false;
-  stream.enqueue([] {});
-  const auto before = stream.submit();
+  stream->enqueue([] {});
+  const auto before = stream->submit();
   EXPECT_TRUE(before->reached(UINT64_MAX));
-  stream.enqueue([] { throw Error(TENON_INTERNAL, "the first", 5); });
-  const auto failed = stream.submit();
-  stream.enqueue([&] {
+  stream->enqueue([] { throw Error(TENON_INTERNAL, "the first", 5); });
+  const auto failed = stream->submit();
+  stream->enqueue([&] {
     goes_on = true;
     throw Error(TENON_INTERNAL, "the second");
   });
-  const auto behind = stream.submit();
+  const auto behind = stream->submit();
+  stream.reset();  // after all that was enqueued; marks live on
   for (const auto& mark : {behind, failed}) try {
       mark->reached(UINT64_MAX);
       ADD_FAILURE() << "expected an Error";

@@ -231,8 +231,9 @@ TEST(WorkerQueues, AnswerOtherThreadsWhileOneSubmits) {
   tenon_queue* behind = nullptr;
   ASSERT_EQ(toy.table.queue_create(toy.device, 0, &behind).code, TENON_OK);
   std::atomic<uint64_t> given{0};
+  std::atomic<bool> over{false};
   std::thread other([&] {
-    for (bool failed = false; !failed;) {
+    for (bool failed = false; !failed && !over;) {
       const tenon_point after{toy.queue, given};
       if (after.ticket == 0) continue;
       tenon_copy c{};
@@ -257,6 +258,7 @@ TEST(WorkerQueues, AnswerOtherThreadsWhileOneSubmits) {
   uint64_t last = 0;
   EXPECT_EQ(enqueue(toy, fails, s, x, 1, &last).code, TENON_OK);
   EXPECT_STREQ(toy.table.wait(toy.queue, last, UINT64_MAX).message, "toy.fail at 200");
+  over = true;
   other.join();
   EXPECT_EQ(told(toy, toy.queue).ticket, last);
   toy.table.queue_destroy(behind);
