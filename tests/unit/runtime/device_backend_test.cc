@@ -34,8 +34,11 @@ class FarDevice : public ::testing::Test {
     table.program_destroy(program);
     table.device_close(device);
     far_device().lost = false;
+    far_device().opens_for_waiters = false;
     far_device().largest_buffer = 1 << 20;
+    far_device().bytes_left = 1 << 20;
     EXPECT_EQ(far_device().allocations, 0);
+    EXPECT_EQ(far_device().of_host, 0);
   }
 
   static void good(tenon_status s) { EXPECT_EQ(s.code, TENON_OK) << (s.message ? s.message : ""); }
@@ -84,6 +87,17 @@ class FarDevice : public ::testing::Test {
     tenon_options options{};
     options.struct_size = sizeof options;
     return table.compile(device, graph.graph(), &options, &program, nullptr);
+  }
+  // From the host's memory or to it; at these offsets in both.
+  tenon_status copy(tenon_copy what, uint64_t* ticket) {
+    what.struct_size = sizeof what;
+    return table.copy(queue, &what, ticket);
+  }
+  tenon_error failure() {
+    tenon_error error{};
+    error.struct_size = sizeof error;
+    good(table.error_info(queue, &error));
+    return error;
   }
   tenon_status start(std::vector<tenon_buffer*> inputs, std::vector<tenon_buffer*> results, uint32_t iterations,
                      const tenon_feed* feed, uint64_t* ticket, uint32_t* done = nullptr) {
@@ -229,10 +243,267 @@ TEST_F(FarDevice, IsLostWithItsReasonUntilItIsClosed) {
   const tenon_status told = table.wait(queue, second, UINT64_MAX);
   EXPECT_EQ(told.code, TENON_DEVICE_LOST);
   EXPECT_EQ(text(told), "the far device fell off");
-  EXPECT_EQ(table.wait(queue, first, 0).code, TENON_DEVICE_LOST);
-  EXPECT_EQ(start({s, x}, {s}, 1, nullptr, &second).code, TENON_DEVICE_LOST);
   tenon_queue* other = nullptr;
   EXPECT_EQ(table.queue_create(device, 0, &other).code, TENON_DEVICE_LOST);
+  EXPECT_EQ(table.wait(queue, first, 0).code, TENON_DEVICE_LOST);
+  EXPECT_EQ(start({s, x}, {s}, 1, nullptr, &second).code, TENON_DEVICE_LOST);
+  EXPECT_EQ(failure().ticket, 2u);
+  EXPECT_EQ(failure().program, program);
+}
+
+// By whatever entry it was noticed; another queue's work is not known to be done any more.
+TEST_F(FarDevice, IsLostForAllQueuesThoughItAnswersAgain) {
+  tenon_buffer* x = buffer();
+  const Floats ones(kCount, 1);
+  uint64_t ticket = 0;
+  good(copy({.dst = x, .src_host = ones.data(), .bytes = kBytes}, &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  far_device().lost = true;
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_F32;
+  tenon_buffer* out = nullptr;
+  EXPECT_EQ(table.buffer_alloc(device, &desc, &out, nullptr).code, TENON_DEVICE_LOST);
+  far_device().lost = false;
+  EXPECT_EQ(table.buffer_alloc(device, &desc, &out, nullptr).code, TENON_DEVICE_LOST);
+  EXPECT_EQ(text(table.wait(queue, ticket, 0)), "buffer_alloc: the far device fell off");
+}
+
+TEST_F(FarDevice, TakesACopyThatFailsAndTellsSoToWhoWaits) {
+  tenon_buffer* x = buffer();
+  const Floats ones(kCount, 1);
+  uint64_t ticket = 0;
+  far_device().lost = true;
+  good(copy({.dst = x, .src_host = ones.data(), .bytes = kBytes}, &ticket));
+  EXPECT_EQ(table.wait(queue, ticket, UINT64_MAX).code, TENON_DEVICE_LOST);
+  EXPECT_EQ(failure().ticket, ticket);
+  EXPECT_EQ(failure().program, nullptr);
+}
+
+// By the number that it has in the graph of the host: one in front of it was rewritten as two.
+TEST_F(FarDevice, TellsWhichNodeFailedAndInWhichIteration) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {kCount}, TENON_ROLE_FEED), y = b.value(TENON_F32, {kCount}),
+                 z = b.value(TENON_F32, {kCount});
+  b.node("far.triple", {x}, {y}).name("triple");
+  b.node("far.fail", {y}, {z}).name("fail");
+  b.result(z);
+  const FlatGraph graph = b.build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  good(table.compile(device, graph.graph(), &options, &program, nullptr));
+  uint64_t ticket = 0;
+  good(start({buffer()}, {buffer()}, 1, nullptr, &ticket));
+  EXPECT_EQ(text(table.wait(queue, ticket, UINT64_MAX)), "the far device has no such kernel");
+  EXPECT_EQ(failure().code, TENON_INTERNAL);
+  EXPECT_EQ(failure().native, 7);
+  EXPECT_EQ(failure().node, 1u);
+  EXPECT_EQ(failure().iteration, 0u);
+  EXPECT_EQ(failure().program, program);
+}
+
+// Batches may be missing in the first iteration, or later.
+TEST_F(FarDevice, RefusesARunWhoseFirstBatchIsMissing) {
+  compile_sum(2);
+  struct None {
+    static int32_t next(void*, uint64_t, tenon_buffer**, tenon_point*) { return 1; }
+    static void release(void*, uint64_t) {}
+  };
+  const tenon_feed feed{sizeof feed, 0, nullptr, None::next, None::release};
+  tenon_buffer* s = buffer();
+  uint64_t ticket = 0;
+  const tenon_status status = start({s, nullptr}, {s}, 2, &feed, &ticket);
+  EXPECT_EQ(status.code, TENON_INVALID);
+  EXPECT_EQ(failure().code, TENON_OK);
+}
+
+TEST_F(FarDevice, WritesARowAnIteration) {
+  GraphBuilder b;
+  const uint32_t s = b.input(TENON_F32, {kCount}, TENON_ROLE_STATE), y = b.value(TENON_F32, {kCount});
+  b.node("add", {s, s}, {y}).name("double");
+  b.result(y, TENON_MODE_LAST, 1);
+  b.result(y, TENON_MODE_EACH);
+  const FlatGraph graph = b.build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.max_iterations = 3;
+  good(table.compile(device, graph.graph(), &options, &program, nullptr));
+  float* state;
+  tenon_buffer* state_buffer = buffer(&state);
+  fill_with(state, 1);
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_F32;
+  desc.rank = 1;
+  desc.dims[0] = 3 * kCount;
+  tenon_buffer* rows = nullptr;
+  good(table.buffer_alloc(device, &desc, &rows, nullptr));
+  buffers.push_back(rows);
+  uint64_t ticket = 0;
+  good(start({state_buffer}, {state_buffer, rows}, 3, nullptr, &ticket));
+  Floats got(3 * kCount);
+  good(copy({.dst_host = got.data(), .src = rows, .bytes = 3 * kBytes}, &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i], 2 << i / kCount) << i;
+}
+
+// The first ticket's work is done, and the queue knows; the second's is not.
+TEST_F(FarDevice, SaysOfEachTicketWhetherItIsDone) {
+  compile_sum(1);
+  tenon_buffer *s = buffer(), *x = buffer();
+  uint64_t first = 0, second = 0;
+  far_device().close_gate();
+  good(start({s, x}, {s}, 1, nullptr, &first));
+  good(start({s, x}, {s}, 1, nullptr, &second));
+  far_device().let_one_pass();
+  good(table.wait(queue, first, UINT64_MAX));
+  EXPECT_EQ(table.wait(queue, second, 0).code, TENON_TIMEOUT);
+  EXPECT_EQ(table.wait(queue, second, kMoment).code, TENON_TIMEOUT);
+  far_device().open_gate();
+  good(table.wait(queue, second, UINT64_MAX));
+}
+
+TEST_F(FarDevice, WaitsAsLongAsItIsToldThoughThatIsMoreThan32BitsOfNanoseconds) {
+  compile_sum(1);
+  tenon_buffer *s = buffer(), *x = buffer();
+  uint64_t ticket = 0;
+  far_device().close_gate();
+  far_device().opens_for_waiters = true;
+  good(start({s, x}, {s}, 1, nullptr, &ticket));
+  EXPECT_EQ(table.wait(queue, ticket, 0).code, TENON_TIMEOUT);
+  good(table.wait(queue, ticket, uint64_t{1} << 40));
+}
+
+TEST_F(FarDevice, MakesTheHostWaitWhereTooMuchIsUnderWay) {
+  compile_sum(1);
+  tenon_buffer *s = buffer(), *x = buffer();
+  uint64_t ticket = 0;
+  far_device().close_gate();
+  far_device().opens_for_waiters = true;
+  far_device().waits = 0;
+  int runs = 0;
+  while (runs < 1000 && far_device().waits == 0) good(start({s, x}, {s}, 1, nullptr, &ticket)), ++runs;
+  EXPECT_GT(runs, 8);
+  EXPECT_GT(far_device().waits, 0);
+  good(table.wait(queue, ticket, UINT64_MAX));
+}
+
+// A larger program takes the memory of a smaller one's workspace, which is still at work.
+TEST_F(FarDevice, KeepsAWorkspaceUntilItsLastUseIsOver) {
+  good(compile_fan());
+  float *batch, *result;
+  tenon_buffer *x = buffer(&batch), *y = buffer(&result);
+  fill_with(batch, 1);
+  far_device().close_gate();
+  far_device().opens_for_waiters = true;
+  far_device().early = 0;
+  uint64_t ticket = 0;
+  good(start({x}, {y}, 1, nullptr, &ticket));
+  tenon_program* small = program;
+  GraphBuilder b;
+  const uint32_t in = b.input(TENON_F32, {100 * kCount}, TENON_ROLE_FEED), once = b.value(TENON_F32, {100 * kCount}),
+                 twice = b.value(TENON_F32, {100 * kCount});
+  b.node("add", {in, in}, {once}).name("once");
+  b.node("add", {in, once}, {twice}).name("twice");
+  b.result(twice);
+  const FlatGraph graph = b.build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  good(table.compile(device, graph.graph(), &options, &program, nullptr));
+  EXPECT_EQ(far_device().early, 0);
+  good(table.wait(queue, ticket, UINT64_MAX));
+  EXPECT_EQ(Floats(result, result + kCount), Floats(kCount, 14));
+  table.program_destroy(small);
+}
+
+// The parts that there were go to the pool, which ends with the device.
+TEST_F(FarDevice, LosesNoMemoryWhereAWorkspaceIsNotToBeHad) {
+  far_device().largest_buffer = kBytes;
+  far_device().bytes_left = 2 * kBytes;
+  const tenon_status status = compile_fan();
+  EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
+  EXPECT_EQ(text(status), "compile: the step's workspace: out of memory for 64 bytes");
+  tenon_stats stats{};
+  stats.struct_size = sizeof stats;
+  good(table.stats(device, &stats));
+  EXPECT_EQ(stats.bytes_in_use, 2 * kBytes);
+  far_device().bytes_left += 2 * kBytes;
+  good(compile_fan());
+  far_device().bytes_left = (1 << 20) - static_cast<int64_t>(4 * kBytes);
+}
+
+TEST_F(FarDevice, CompilesAProgramThatNeedsNoWorkspace) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {kCount}, TENON_ROLE_FEED), y = b.value(TENON_F32, {kCount});
+  b.node("add", {x, x}, {y}).name("double");
+  b.result(y);
+  const FlatGraph graph = b.build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  good(table.compile(device, graph.graph(), &options, &program, nullptr));  // the device has no empty memory
+}
+
+TEST_F(FarDevice, TakesMemoryOfTheHostForHostBuffersAlone) {
+  buffer();
+  EXPECT_EQ(far_device().of_host, 0);
+  float* host;
+  buffer(&host);
+  EXPECT_EQ(far_device().of_host, 1);
+}
+
+TEST_F(FarDevice, CopiesPartsToWhereTheyBelong) {
+  float *in, *out;
+  tenon_buffer *x = buffer(&in), *y = buffer(&out), *far = buffer();
+  for (int i = 0; i < kCount; ++i) in[i] = static_cast<float>(i), out[i] = -1;
+  Floats host(kCount, -1);
+  uint64_t ticket = 0;
+  constexpr uint64_t kFour = 4 * sizeof(float);
+  good(copy({.dst = far, .dst_offset = 2 * kFour, .src = x, .src_offset = kFour, .bytes = kFour}, &ticket));
+  good(copy({.dst = y, .dst_offset = kFour, .src = far, .src_offset = 2 * kFour, .bytes = kFour}, &ticket));
+  good(copy({.dst = y, .dst_offset = 3 * kFour, .src = x, .src_offset = 2 * kFour, .bytes = kFour}, &ticket));
+  good(copy({.dst_host = host.data(), .dst_offset = kFour, .src = far, .src_offset = 2 * kFour, .bytes = kFour},
+            &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  EXPECT_EQ(Floats(out, out + kCount), (Floats{-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, 8, 9, 10, 11}));
+  EXPECT_EQ(host, (Floats{-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1}));
+  good(copy({.dst_host = host.data(), .src = far}, &ticket));  // of no bytes
+  good(table.wait(queue, ticket, UINT64_MAX));
+}
+
+// What the device writes into the host's memory is there by then.
+TEST_F(FarDevice, CopiesBetweenTwoPointersOfTheHostInTheirTurn) {
+  compile_sum(1);
+  float *state, *batch;
+  tenon_buffer *s = buffer(&state), *x = buffer(&batch);
+  fill_with(state, 1);
+  fill_with(batch, 2);
+  far_device().close_gate();
+  far_device().opens_for_waiters = true;
+  uint64_t ticket = 0;
+  Floats to(kCount, 0);
+  good(start({s, x}, {s}, 1, nullptr, &ticket));
+  good(copy({.dst_host = to.data(), .src_host = state, .bytes = kBytes}, &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  EXPECT_EQ(to, Floats(kCount, 3));
+}
+
+TEST_F(FarDevice, CopiesNothingFromAnother) {
+  tenon_open open{};
+  open.struct_size = sizeof open;
+  tenon_device* other = nullptr;
+  good(table.device_open(table.self, &open, &other));
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_F32;
+  tenon_buffer *there = nullptr, *here = buffer();
+  good(table.buffer_alloc(other, &desc, &there, nullptr));
+  uint64_t ticket = 0;
+  EXPECT_EQ(copy({.dst = here, .src = there, .bytes = 4}, &ticket).code, TENON_UNSUPPORTED);
+  const tenon_status status = copy({.dst = there, .src = here, .bytes = 4}, &ticket);
+  EXPECT_EQ(status.code, TENON_UNSUPPORTED);
+  EXPECT_EQ(text(status), "copy: between devices, go by the host's memory");
+  table.buffer_free(there);
+  table.device_close(other);
 }
 
 TEST_F(FarDevice, SaysHowMuchMemoryThereIsNot) {
@@ -269,6 +540,13 @@ TEST_F(FarDevice, RefusesWhatItsDriverDoesNotHave) {
   good(table.supports(device, graph.graph(), &options, &node, 1, &verdict, sizeof verdict));
   EXPECT_EQ(verdict.answer, TENON_REFUSE);
   EXPECT_STREQ(verdict.reason, "the far device has no f64");
+  GraphBuilder other;
+  const uint32_t x = other.input(TENON_F64, {kCount}, TENON_ROLE_FEED), z = other.value(TENON_F64, {kCount});
+  other.node("exp", {x}, {z}).name("exp");
+  other.result(z);
+  const FlatGraph unknown = other.build();
+  good(table.supports(device, unknown.graph(), &options, &node, 1, &verdict, sizeof verdict));
+  EXPECT_EQ(verdict.answer, TENON_DECOMPOSE);  // what it is made of is asked for then
   const tenon_status s2 = table.compile(device, graph.graph(), &options, &program, nullptr);
   EXPECT_EQ(s2.code, TENON_UNSUPPORTED);
   EXPECT_EQ(text(s2), "add 'sum': the far device has no f64");

@@ -8,12 +8,20 @@ namespace tenon::plugin::testing {
 void Far::set_gate(bool open) {
   const std::lock_guard lock(mutex_);
   open_ = open;
+  passes_ = 0;
   changed_.notify_all();
 }
 
 void Far::pass_gate() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return open_; });
+  changed_.wait(lock, [&] { return open_ || passes_ > 0; });
+  if (!open_) --passes_;
+}
+
+void Far::let_one_pass() {
+  const std::lock_guard lock(mutex_);
+  ++passes_;
+  changed_.notify_all();
 }
 
 namespace {
@@ -34,6 +42,11 @@ class FarMark : public DeviceMark {
     changed_.notify_all();
   }
   bool reached(uint64_t timeout_ns) override {
+    if (timeout_ns > 0) ++far_.waits;
+    if (timeout_ns > 0 && far_.opens_for_waiters) far_.open_gate();
+    return wait(timeout_ns);
+  }
+  bool wait(uint64_t timeout_ns) {
     if (far_.lost) throw Error(TENON_DEVICE_LOST, "the far device fell off");
     std::unique_lock lock(mutex_);
     const auto most = std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, uint64_t{1} << 60));
@@ -62,12 +75,15 @@ class FarStream : public DeviceStream {
     changed_.notify_all();
   }
   void copy(DeviceAddress to, DeviceAddress from, uint64_t bytes) override {
+    check(bytes);
     enqueue([=] { std::memcpy(at(to), at(from), bytes); });
   }
   void write(DeviceAddress to, const void* from, uint64_t bytes) override {
+    check(bytes);
     enqueue([=] { std::memcpy(at(to), from, bytes); });
   }
   void read(void* to, DeviceAddress from, uint64_t bytes) override {
+    check(bytes);
     enqueue([=] { std::memcpy(to, at(from), bytes); });
   }
   void set(DeviceAddress to, const void* element, uint32_t width) override {
@@ -77,7 +93,7 @@ class FarStream : public DeviceStream {
   }
   void after(DeviceMark& mark) override {
     auto& other = static_cast<FarMark&>(mark);
-    enqueue([&other] { other.reached(UINT64_MAX); });
+    enqueue([&other] { other.wait(UINT64_MAX); });
   }
   std::shared_ptr<DeviceMark> submit() override {
     auto mark = std::make_shared<FarMark>(far_);
@@ -87,6 +103,9 @@ class FarStream : public DeviceStream {
   }
 
  private:
+  static void check(uint64_t bytes) {
+    if (bytes == 0) throw Error(TENON_INTERNAL, "the far device copies no empty memory");
+  }
   static void throw_lost(bool ending) {
     if (!ending) throw Error(TENON_DEVICE_LOST, "the far device fell off");
   }
@@ -116,7 +135,8 @@ class FarDriver : public DeviceDriver {
  public:
   explicit FarDriver(Far& far) : far_(far) {}
   void* allocate(uint64_t bytes) override {
-    if (bytes > far_.largest_buffer) return nullptr;
+    if (far_.lost) throw Error(TENON_DEVICE_LOST, "the far device fell off");
+    if (bytes == 0 || bytes > far_.largest_buffer) return nullptr;
     if ((far_.bytes_left -= static_cast<int64_t>(bytes)) < 0) {
       far_.bytes_left += static_cast<int64_t>(bytes);
       return nullptr;
@@ -125,12 +145,19 @@ class FarDriver : public DeviceDriver {
     return new FarMemory{std::vector<uint8_t>(bytes, 0xCD)};
   }
   void release(void* memory, uint64_t bytes) override {
+    if (far_.kernels < far_.enqueued) ++far_.early;
     --far_.allocations;
     far_.bytes_left += static_cast<int64_t>(bytes);
     delete static_cast<FarMemory*>(memory);
   }
-  void* allocate_host(uint64_t bytes) override { return std::aligned_alloc(64, (bytes + 63) / 64 * 64); }
-  void release_host(void* memory, uint64_t) override { std::free(memory); }
+  void* allocate_host(uint64_t bytes) override {
+    ++far_.of_host;
+    return std::aligned_alloc(64, bytes);
+  }
+  void release_host(void* memory, uint64_t) override {
+    --far_.of_host;
+    std::free(memory);
+  }
   std::unique_ptr<DeviceStream> open_stream() override { return std::make_unique<FarStream>(far_); }
   uint64_t memory_bytes() const override { return 1 << 20; }
   uint64_t largest_buffer() const override { return far_.largest_buffer; }
@@ -144,6 +171,7 @@ class FarDriver : public DeviceDriver {
 
 void add(const Call& call, int64_t n) {
   const DeviceAddress a = call.in_address(0), b = call.in_address(1), y = call.out_address(0);
+  ++far_device().enqueued;
   static_cast<FarStream*>(call.stream)->enqueue([=] {
     far_device().pass_gate();
     for (int64_t i = 0; i < n; ++i)
@@ -161,6 +189,34 @@ void fill_far(KernelTable& table) {
         kernel.run = [n = node.out(0).elements()](const Call& call) { add(call, n); };
         return kernel;
       });
+  table.add(
+      "far.fail", [](const NodeView&) { return take(); },
+      [](const NodeView&, const Env&) {
+        Kernel kernel;
+        kernel.run = [](const Call&) { throw Error(TENON_INTERNAL, "the far device has no such kernel", 7); };
+        return kernel;
+      });
+  table.add(
+      "far.triple", [](const NodeView&) { return take(); },
+      [](const NodeView&, const Env&) { return Kernel(); });  // it is rewritten
+}
+
+Rewritten write_triples(const GraphView& graph, const Env&) {
+  Rewrite rewrite(graph);
+  bool any = false;
+  for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
+    const NodeView node = graph.node(i);
+    if (node.op() != "far.triple") {
+      rewrite.copy(node);
+      continue;
+    }
+    any = true;
+    const uint32_t x = rewrite.value(node.operand_id(0)),
+                   twice = rewrite.fresh(node.in(0).dtype(), node.in(0).dims().vec());
+    rewrite.add("add", {x, x}, {twice}, node);
+    rewrite.add("add", {twice, x}, {rewrite.value(node.result_id(0))}, node);
+  }
+  return any ? rewrite.finish() : Rewritten{};
 }
 
 std::vector<tenon_unit> far_units(const std::string&) {
@@ -183,7 +239,7 @@ Far& far_device() {
 }
 
 const DeviceBackend& far_backend() {
-  static const DeviceBackend backend{"far", "1", fill_far, far_units, open_far};
+  static const DeviceBackend backend{"far", "1", fill_far, far_units, open_far, write_triples};
   return backend;
 }
 

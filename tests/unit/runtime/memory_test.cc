@@ -2,9 +2,13 @@
 #include "runtime/memory.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 
 #include "runtime/host/host_driver.h"
 #include "runtime/trace.h"
@@ -39,6 +43,97 @@ TEST(HostMemory, OfLargeBlocksBeginsWhereAHugePageMay) {
   }
 }
 
+// Sizes around that from which blocks are mapped by themselves.
+TEST(HostMemory, OfAnySizeIsTakenBack) {
+  HostDriver driver(nullptr, false);
+  for (uint64_t bytes = kHuge - 130; bytes <= kHuge + 66; ++bytes) {
+    void* p = driver.allocate(bytes);
+    ASSERT_NE(p, nullptr);
+    driver.release(p, bytes);
+  }
+}
+
+constexpr uint64_t kPage = 4096;
+
+// A page of the test's own at that address; nullptr: something is there already.
+uint8_t* page_at(uint8_t* address) {
+  void* p = mmap(address, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  if (p != address && p != MAP_FAILED) munmap(p, kPage);  // an old system, which takes the address for a hint
+  return p == address ? address : nullptr;
+}
+
+bool is_mapped(uint8_t* address) { return msync(address, kPage, MS_ASYNC) == 0; }
+
+// What is mapped in front of a block and behind it is not the driver's to give back.
+TEST(HostMemory, ThatIsTakenBackLeavesItsNeighbours) {
+  HostDriver driver(nullptr, false);
+  for (const uint64_t bytes : {kHuge, kHuge + kPage, 2 * kHuge, 3 * kHuge - kPage}) {
+    auto* p = static_cast<uint8_t*>(driver.allocate(bytes));
+    ASSERT_NE(p, nullptr);
+    const uint64_t end = (bytes + kHuge - 1) / kHuge * kHuge;
+    std::vector<uint8_t*> neighbours = {page_at(p - kPage), page_at(p + bytes), page_at(p + end)};
+    driver.release(p, bytes);
+    EXPECT_FALSE(is_mapped(p));
+    for (uint8_t* page : neighbours) {
+      if (!page) continue;
+      EXPECT_TRUE(is_mapped(page)) << bytes;
+      munmap(page, kPage);
+    }
+  }
+}
+
+// A process that may have 32 MiB more, of which a 32nd part of all is left alone.
+TEST(HostMemory, OfLargeBlocksIsRefusedWhereTooLittleWouldBeLeft) {
+  HostDriver driver(nullptr, false);
+  constexpr uint64_t kReserved = uint64_t{1} << 30;
+  void* reserved = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  rlimit narrow = before;
+  narrow.rlim_cur = host_limits::number_or(host_limits::word_of("/proc/self/statm"), 0) * kPage + (32u << 20);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &narrow), 0);
+  void *large = driver.allocate(kHuge), *small = driver.allocate(64);
+  setrlimit(RLIMIT_AS, &before);
+  munmap(reserved, kReserved);
+  EXPECT_EQ(large, nullptr);
+  EXPECT_NE(small, nullptr);
+  driver.release(small, 64);
+  large = driver.allocate(kHuge);
+  EXPECT_NE(large, nullptr);
+  driver.release(large, kHuge);
+}
+
+// Whether all pages of a block are in memory.
+bool is_touched(void* p, uint64_t bytes) {
+  std::vector<unsigned char> pages((bytes + kPage - 1) / kPage);
+  EXPECT_EQ(mincore(p, bytes, pages.data()), 0);
+  return std::all_of(pages.begin(), pages.end(), [](unsigned char is) { return is & 1; });
+}
+
+// A gang of one after the other.
+uint32_t by_turns(void*, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), void* arg) {
+  for (uint32_t i = 0; i < want; ++i) fn(arg, i, want);
+  return want;
+}
+
+// By one thread or by a host's gang.
+TEST(HostMemory, OfLargeBlocksIsTouchedWhenItIsMade) {
+  tenon_host host{};
+  host.struct_size = sizeof host;
+  host.threads = 3;
+  host.gang = by_turns;
+  for (const tenon_host* with : {static_cast<const tenon_host*>(nullptr), static_cast<const tenon_host*>(&host)}) {
+    HostDriver driver(with, false);
+    for (const uint64_t bytes : {kHuge, kHuge + 64, 3 * kHuge, 7 * kHuge + 4096}) {
+      void* p = driver.allocate(bytes);
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(is_touched(p, bytes)) << bytes;
+      driver.release(p, bytes);
+    }
+  }
+}
+
 TEST(Memory, IsAllThatTheProcessMayHave) {
   EXPECT_EQ(HostDriver::installed(), host_memory().limit);
   HostDriver driver(nullptr, false);
@@ -58,6 +153,102 @@ TEST(Memory, IsAllThatTheProcessMayHave) {
   EXPECT_EQ(memory.stats().bytes_peak, 64u);
 }
 
+// A driver whose memory is small and counted.
+class CountedDriver : public DeviceDriver {
+ public:
+  void* allocate(uint64_t bytes) override {
+    if (bytes == 0 || bytes > left) return nullptr;
+    left -= bytes;
+    return std::malloc(bytes);
+  }
+  void release(void* memory, uint64_t bytes) override {
+    left += bytes;
+    std::free(memory);
+  }
+  void* allocate_host(uint64_t) override { return nullptr; }
+  void release_host(void*, uint64_t) override {}
+  std::unique_ptr<DeviceStream> open_stream() override { return nullptr; }
+  uint64_t memory_bytes() const override { return kAll; }
+  std::string refusal(const NodeView&) const override { return {}; }
+
+  static constexpr uint64_t kAll = 10'000;
+  uint64_t left = kAll;
+};
+
+struct Pool : ::testing::Test {
+  // Leases parts of so many bytes and gives them back: the bytes of each that came.
+  std::vector<uint64_t> borrow(const std::vector<uint64_t>& parts) {
+    std::vector<ArenaPool::Arena> arenas;
+    pool.lease(parts, "a test", arenas);
+    std::vector<uint64_t> bytes;
+    for (const ArenaPool::Arena& a : arenas) bytes.push_back(a.bytes);
+    pool.give_back(arenas);
+    return bytes;
+  }
+  CountedDriver driver;
+  Memory memory{driver};
+  ArenaPool pool{memory};
+};
+using Sizes = std::vector<uint64_t>;
+
+TEST_F(Pool, GivesTheSmallestThatIsLargeEnough) {
+  borrow({1024, 4096, 2048});
+  EXPECT_EQ(borrow({1000}), Sizes{1024});
+  EXPECT_EQ(borrow({1500}), Sizes{2048});
+  EXPECT_EQ(borrow({2048}), Sizes{2048});
+  EXPECT_EQ(borrow({2049}), Sizes{4096});
+  EXPECT_EQ(borrow({1500, 1000, 500}), (Sizes{2048, 1024, 4096}));
+  EXPECT_EQ(memory.stats().bytes_in_use, 1024u + 2048 + 4096);
+}
+
+TEST_F(Pool, GivesTheMemoryOfATooSmallOneToALargerOne) {
+  borrow({1024});
+  EXPECT_EQ(borrow({9000}), Sizes{9000});
+  EXPECT_EQ(memory.stats().bytes_in_use, 9000u);
+  EXPECT_EQ(CountedDriver::kAll - driver.left, 9000u);
+}
+
+TEST_F(Pool, KeepsWhatItHasWhereALargerOneIsNotToBeHad) {
+  borrow({1024});
+  EXPECT_THROW(borrow({10'001}), Error);
+  EXPECT_EQ(memory.stats().bytes_in_use, 1024u);
+  EXPECT_THROW(borrow({6000, 6000}), Error);  // the first of them stays with the pool
+  EXPECT_EQ(memory.stats().bytes_in_use, 6000u);
+  EXPECT_EQ(borrow({6000}), Sizes{6000});
+  EXPECT_EQ(memory.stats().bytes_in_use, 6000u);
+}
+
+TEST_F(Pool, AsksForNoEmptyMemory) { EXPECT_GE(borrow({0})[0], 1u); }
+
+// A stream that remembers what it was told to come behind, and a mark that is never reached.
+struct Remembering : DeviceStream {
+  void copy(DeviceAddress, DeviceAddress, uint64_t) override {}
+  void write(DeviceAddress, const void*, uint64_t) override {}
+  void read(void*, DeviceAddress, uint64_t) override {}
+  void set(DeviceAddress, const void*, uint32_t) override {}
+  void after(DeviceMark& mark) override { behind.push_back(&mark); }
+  std::shared_ptr<DeviceMark> submit() override { return mark; }
+  std::vector<DeviceMark*> behind;
+  std::shared_ptr<DeviceMark> mark;
+};
+struct Never : DeviceMark {
+  bool reached(uint64_t) override { return false; }
+};
+
+TEST_F(Pool, LetsAStreamComeBehindTheLastUseOfItsWorkspace) {
+  const auto mark = std::make_shared<Never>();
+  Remembering first, second;
+  std::vector<ArenaPool::Arena> arenas;
+  {
+    Workspace workspace(pool, {64, 64}, &first, arenas);
+    workspace.used_until(mark);
+  }
+  EXPECT_TRUE(first.behind.empty());
+  Workspace workspace(pool, {64, 64}, &second, arenas);
+  workspace.used_until(nullptr);
+  EXPECT_EQ(second.behind, (std::vector<DeviceMark*>{mark.get(), mark.get()}));
+}
+
 TEST(Memory, OfADeviceIsInUseOrFree) {
   testing::Toy toy;
   toy.buffer({1, 2, 3});
@@ -67,6 +258,67 @@ TEST(Memory, OfADeviceIsInUseOrFree) {
   EXPECT_GE(stats.bytes_in_use, 24u);
   EXPECT_EQ(stats.bytes_free, HostDriver::installed() - stats.bytes_in_use);
   EXPECT_EQ(stats.bytes_largest_free, stats.bytes_free);
+}
+
+// As where something failed on the way.
+TEST_F(Pool, TakesAUseThatNobodyEndedForAllThatTheStreamHas) {
+  Remembering first, second;
+  first.mark = std::make_shared<Never>();
+  std::vector<ArenaPool::Arena> arenas;
+  { Workspace workspace(pool, {64}, &first, arenas); }
+  Workspace workspace(pool, {64}, &second, arenas);
+  EXPECT_EQ(second.behind, std::vector<DeviceMark*>{first.mark.get()});
+}
+
+TEST(Buffers, ShowTheirMemoryToWhoAsksForIt) {
+  testing::Toy toy;
+  for (const uint64_t flags : {uint64_t{0}, uint64_t{TENON_DESC_HOST}, uint64_t{1} << 40}) {  // the last is a hint
+    tenon_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.flags = flags;
+    desc.dtype = TENON_F32;
+    tenon_buffer* buffer = nullptr;
+    void* host = &desc;
+    ASSERT_EQ(toy.table.buffer_alloc(toy.device, &desc, &buffer, &host).code, TENON_OK);
+    EXPECT_EQ(host != nullptr, flags == TENON_DESC_HOST);
+    toy.table.buffer_free(buffer);
+  }
+}
+
+TEST(Buffers, OfASizeThatIsNoneAreRefused) {
+  testing::Toy toy;
+  const auto code = [&](const std::vector<int64_t>& dims) {
+    tenon_desc desc{};
+    desc.struct_size = sizeof desc;
+    desc.dtype = TENON_U8;
+    desc.rank = static_cast<uint32_t>(dims.size());
+    std::copy(dims.begin(), dims.end(), desc.dims);
+    tenon_buffer* buffer = nullptr;
+    return toy.table.buffer_alloc(toy.device, &desc, &buffer, nullptr).code;
+  };
+  EXPECT_EQ(code({int64_t{1} << 61}), TENON_OUT_OF_MEMORY);
+  EXPECT_EQ(code({int64_t{1} << 62}), TENON_INVALID);
+  EXPECT_EQ(code({int64_t{1} << 32, int64_t{1} << 32}), TENON_INVALID);
+  EXPECT_EQ(code({4, 0}), TENON_INVALID);
+  tenon_desc desc{};
+  desc.struct_size = sizeof desc;
+  desc.dtype = TENON_U8;
+  desc.rank = TENON_MAX_RANK + 1;
+  std::fill_n(desc.dims, TENON_MAX_RANK, 1);
+  desc.placement = TENON_SPLIT;  // what stands behind the dimensions is none
+  tenon_buffer* buffer = nullptr;
+  EXPECT_EQ(toy.table.buffer_alloc(toy.device, &desc, &buffer, nullptr).code, TENON_INVALID);
+}
+
+TEST(Memory, OfADeviceIsToldInAllBytesThatTheHostKnows) {
+  testing::Toy toy;
+  tenon_stats stats;
+  std::memset(&stats, 0xFF, sizeof stats);
+  stats.struct_size = sizeof stats;
+  stats.flags = 0;
+  ASSERT_EQ(toy.table.stats(toy.device, &stats).code, TENON_OK);
+  EXPECT_EQ(stats.bytes_largest_free, stats.bytes_free);
+  EXPECT_LE(stats.bytes_free, HostDriver::installed());
 }
 
 // Of two operations on numbers, the first of which needs a workspace for its result.

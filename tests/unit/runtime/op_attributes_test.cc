@@ -18,11 +18,32 @@ TEST(NodeView, GivesTheDefaultForAnAttributeOfAnotherKind) {
   const NodeView node = GraphView(*flat.graph()).node(0);
   EXPECT_EQ(node.f64("f"), 2.5);
   EXPECT_EQ(node.i64("i"), 7);
+  EXPECT_EQ(node.enumerator("f", 5), 5);
   EXPECT_EQ(node.list("l").size(), 2u);
   EXPECT_EQ(node.f64("i", -1), -1);
   EXPECT_EQ(node.i64("f", -1), -1);
   EXPECT_EQ(node.i64("l", -1), -1);
   EXPECT_EQ(node.list("f").size(), 0u);
+}
+
+// No more than its name and its kind may be there, and its kind may be none.
+TEST(NodeView, GivesTheDefaultForAnAttributeWithoutANumber) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_F32, {2}, TENON_ROLE_FEED), y = b.value(TENON_F32, {2});
+  b.node("neg", {x}, {y}).attr_i64("i", 7);
+  b.result(y);
+  const FlatGraph from = b.build();
+  const GraphView view(*from.graph());
+  tenon_attr none = view.node(0).attribute(0), of_no_kind = none;
+  none.count = 0;
+  of_no_kind.type = 0;
+  for (const tenon_attr& a : {none, of_no_kind}) {
+    GraphBuilder c;
+    const uint32_t z = c.input(TENON_F32, {2}, TENON_ROLE_FEED);
+    c.node("neg", {z}, {c.value(TENON_F32, {2})}).attr(view, a);
+    const FlatGraph flat = c.build();
+    EXPECT_EQ(GraphView(*flat.graph()).node(0).i64("i", -1), -1);
+  }
 }
 
 // Of another version's attributes, and those of ops that are not published, nothing is known: who has no kernel for such an
@@ -39,6 +60,45 @@ TEST(UnknownAttribute, IsOfPublishedOpsOfVersion1) {
   EXPECT_EQ(unknown("softmax", 1), "more");
   EXPECT_EQ(unknown("softmax", 2), "");
   EXPECT_EQ(unknown("acme.softmax", 1), "");
+}
+
+// Dtypes and numbers of enums that Tenon does not have, as a message names them.
+std::string unknown_of(const GraphBuilder& b) {
+  const FlatGraph flat = b.build();
+  return unknown_value(GraphView(*flat.graph()).node(0));
+}
+
+TEST(UnknownValue, IsADtypeOfAnOperandOrResult) {
+  for (const int32_t dtype : {TENON_BOOL + 1, 77, -1}) {
+    GraphBuilder of_operand;
+    const uint32_t x = of_operand.value(dtype, {2}), y = of_operand.value(TENON_F32, {2});
+    of_operand.node("acme.op", {y, x}, {y});
+    EXPECT_EQ(unknown_of(of_operand), "dtype " + std::to_string(dtype));
+    GraphBuilder of_result;
+    const uint32_t a = of_result.value(TENON_F32, {2}), b = of_result.value(dtype, {2});
+    of_result.node("acme.op", {a}, {a, b, a});
+    EXPECT_EQ(unknown_of(of_result), "dtype " + std::to_string(dtype));
+  }
+}
+
+TEST(UnknownValue, IsANumberThatNoEnumHas) {
+  const auto unknown = [](const char* op, const char* name, int32_t type, int64_t value) {
+    GraphBuilder b;
+    const uint32_t x = b.value(TENON_F32, {2});
+    b.node(op, {x}, {x}).attr(name, type, value);
+    return unknown_of(b);
+  };
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, TENON_REDUCE_MIN), "");
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, 17), "kind = 17");
+  EXPECT_EQ(unknown("reduce", "kind", TENON_ATTR_ENUM, int64_t{1} << 32), "kind = 4294967296");
+  EXPECT_EQ(unknown("acme.op", "kind", TENON_ATTR_ENUM, 17), "");
+  EXPECT_EQ(unknown("reduce", "tenon.hint", TENON_ATTR_ENUM, 17), "");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 42), "to = dtype 42");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, int64_t{1} << 32), "to = dtype 4294967296");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, 0), "to = dtype 0");
+  EXPECT_EQ(unknown("cast", "to", TENON_ATTR_DTYPE, TENON_BOOL), "");
+  EXPECT_EQ(unknown("dot", "out", TENON_ATTR_DTYPE, 0), "");  // the operands'
+  EXPECT_EQ(unknown("argmax", "kind", TENON_ATTR_I64, 2), "");
 }
 
 // A backend that puts several nodes in the place of one gives each a name of its own.

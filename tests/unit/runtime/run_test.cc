@@ -147,6 +147,20 @@ TEST(Run, EndsAfterTheIterationThatMakesUntilTrue) {
   }
 }
 
+// Who submitted it is told how many there were, though the queue has a thread of its own.
+TEST(Run, EndsByItsFirstResultOnAWorkerQueue) {
+  Toy toy(1, true);
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b), y = apply(b, "add", {s, x}), stop = b.value(TENON_BOOL, {});
+  b.node("toy.least", {y}, {stop}).name("stop").attr_i64("k", 3);
+  b.result(stop, TENON_MODE_UNTIL);
+  b.result(y, TENON_MODE_LAST, 1);
+  tenon_program* program = toy.compile(b, 10);
+  tenon_buffer *st = toy.buffer(filled(0)), *flag = toy.buffer({0});
+  EXPECT_EQ(run(toy, program, {{st, toy.buffer(filled(1))}, {flag, st}, {}, 10}), 3u);
+  EXPECT_EQ(toy.read(st, kN), filled(3));
+}
+
 TEST(Run, TakesBatchesInOrderUntilTheyEnd) {
   Toy toy;
   tenon_program* program = toy.compile(accumulator(), 10);
@@ -239,6 +253,106 @@ TEST(Run, ViewsOfInputsStatesAndResultsAreTheirOperands) {
   EXPECT_EQ(toy.read(y, kN)[2], -3);
 }
 
+TEST(Run, CallsAKernelOfOneThreadOnceAndSharesOthersBetweenAsManyAsHelp) {
+  Toy toy(3);
+  GraphBuilder b;
+  const uint32_t x = feed(b);
+  b.result(apply(b, "toy.calls", {x}), TENON_MODE_EACH);
+  b.result(apply(b, "toy.pair", {x}));
+  tenon_program* program = toy.compile(b, 2);
+  tenon_buffer *calls = toy.buffer(Numbers(2 * kN)), *threads = toy.buffer(filled(0));
+  run(toy, program, {{toy.buffer(filled(0))}, {calls, threads}, {}, 2});
+  EXPECT_EQ(toy.read(calls, 2 * kN)[0], 1);
+  EXPECT_EQ(toy.read(calls, 2 * kN)[kN], 2);
+  EXPECT_EQ(toy.read(threads, kN), filled(2));
+}
+
+TEST(Run, LetsTheThreadsOfAKernelMeetAndGivesEachScratchOfItsOwn) {
+  Toy toy(3);
+  GraphBuilder b;
+  b.result(apply(b, "toy.squares", {apply(b, "toy.rotate", {feed(b)})}));
+  tenon_program* program = toy.compile(b);
+  tenon_buffer* y = toy.buffer(filled(0));
+  for (int round = 0; round < 20; ++round) {
+    run(toy, program, {{toy.buffer(counting(round))}, {y}});
+    EXPECT_EQ(toy.read(y, kN)[0], (round + 1) * (round + 1));
+    EXPECT_EQ(toy.read(y, kN)[kN - 1], round * round);
+  }
+}
+
+TEST(Run, OverwritesAnOperandOnlyWhereTheKernelMay) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t s = state(b), x = feed(b), y = apply(b, "neg", {x}), z = apply(b, "neg", {x});
+  b.result(apply(b, "toy.backwards", {x, s}), TENON_MODE_LAST, 1);  // s is the other operand
+  b.result(apply(b, "reverse", {apply(b, "toy.backwards", {y, y})}));
+  b.result(apply(b, "reverse", {apply(b, "toy.backwards", {x, z})}));
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *st = toy.buffer(counting(10)), *twice = toy.buffer(filled(0)), *other = toy.buffer(filled(0));
+  run(toy, program, {{st, toy.buffer(counting(0))}, {st, twice, other}});
+  EXPECT_EQ(toy.read(st, kN), (Numbers{-17, -15, -13, -11, -9, -7, -5, -3}));
+  EXPECT_EQ(toy.read(twice, kN), (Numbers{-7, -5, -3, -1, 1, 3, 5, 7}));
+  EXPECT_EQ(toy.read(other, kN), filled(7));
+}
+
+TEST(Run, GivesAKernelAllOfItsManyOperands) {
+  Toy toy;
+  GraphBuilder b;
+  std::vector<uint32_t> operands;
+  for (int i = 0; i < 20; ++i) operands.push_back(feed(b));
+  b.result(apply(b, "toy.sum", operands));
+  tenon_program* program = toy.compile(b);
+  std::vector<tenon_buffer*> inputs;
+  for (int i = 0; i < 20; ++i) inputs.push_back(toy.buffer(filled(int64_t{1} << i)));
+  tenon_buffer* y = toy.buffer(filled(0));
+  run(toy, program, {inputs, {y}});
+  EXPECT_EQ(toy.read(y, kN), filled((1 << 20) - 1));
+}
+
+TEST(Run, LeavesOutAResultThatIsNotAskedFor) {
+  Toy toy(2);
+  GraphBuilder b;
+  const uint32_t x = feed(b), y = feed(b), sum = b.value(TENON_I64, kVector), difference = b.value(TENON_I64, kVector);
+  b.node("toy.both", {x, y}, {TENON_NONE, difference}).name("difference");
+  b.node("toy.both", {x, y}, {sum, TENON_NONE}).name("sum");
+  b.result(difference);
+  b.result(sum);
+  tenon_program* program = toy.compile(b);
+  tenon_buffer *d = toy.buffer(filled(0)), *s = toy.buffer(filled(0));
+  run(toy, program, {{toy.buffer(counting(10)), toy.buffer(filled(3))}, {d, s}});
+  EXPECT_EQ(toy.read(d, kN), counting(7));
+  EXPECT_EQ(toy.read(s, kN), counting(13));
+}
+
+// A pointer to none is no mistake.
+TEST(Run, TakesAProgramWithoutResults) {
+  Toy toy;
+  GraphBuilder b;
+  apply(b, "neg", {feed(b)});
+  tenon_program* program = toy.compile(b, 3);
+  EXPECT_EQ(run(toy, program, {{toy.buffer(filled(1))}, {}, {}, 3}), 3u);
+}
+
+// By all threads together, if there are that many bytes; and of a number of bytes that is no round one.
+TEST(Run, SwapsStatesOfAnySize) {
+  for (const int64_t bytes : {int64_t{65}, int64_t{64 << 10}, int64_t{163'841}, int64_t{1 << 20}}) {
+    Toy toy(3);
+    GraphBuilder b;
+    const uint32_t s = b.input(TENON_U8, {bytes}, TENON_ROLE_STATE), t = b.input(TENON_U8, {bytes}, TENON_ROLE_STATE);
+    b.result(t, TENON_MODE_LAST, 1);
+    b.result(s, TENON_MODE_LAST, 2);
+    tenon_program* program = toy.compile(b);
+    Numbers ones(static_cast<size_t>(bytes + 7) / 8), twos = ones;
+    std::memset(ones.data(), 1, static_cast<size_t>(bytes));
+    std::memset(twos.data(), 2, static_cast<size_t>(bytes));
+    tenon_buffer *x = toy.buffer(ones), *y = toy.buffer(twos);
+    run(toy, program, {{x, y}, {x, y}});
+    const Numbers first = toy.read(x, ones.size()), second = toy.read(y, ones.size());
+    EXPECT_EQ(std::memcmp(first.data(), twos.data(), static_cast<size_t>(bytes)), 0);
+    EXPECT_EQ(std::memcmp(second.data(), ones.data(), static_cast<size_t>(bytes)), 0);
+  }
+}
+
 TEST(Run, RefusesWrongArgumentsAndChangesNothing) {
   Toy toy;
   tenon_program* program = toy.compile(accumulator(), 2);
@@ -283,6 +397,33 @@ TEST(Compile, RefusesUnknownOptions) {
   options.flags = 1ull << 40;  // a hint
   EXPECT_EQ(toy.compile(accumulator(), options, &program).code, TENON_OK);
   toy.table.program_destroy(program);
+}
+
+TEST(Compile, RefusesAGraphWithUnknownFlags) {
+  Toy toy;
+  const FlatGraph flat = accumulator().build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  for (const uint64_t flags : {uint64_t{1}, uint64_t{2}}) {
+    tenon_graph graph = *flat.graph();
+    graph.flags = flags;
+    tenon_program* program = nullptr;
+    const tenon_status status = toy.table.compile(toy.device, &graph, &options, &program, nullptr);
+    EXPECT_EQ(status.code, TENON_UNSUPPORTED);
+    EXPECT_STREQ(status.message, "the graph: unknown flags");
+  }
+}
+
+TEST(Compile, RefusesADtypeThatAnOpDoesNotTake) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "exp", {feed(b)}));
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  tenon_program* program = nullptr;
+  const tenon_status status = toy.compile(b, options, &program);
+  EXPECT_EQ(status.code, TENON_INVALID);
+  EXPECT_STREQ(status.message, "compile: the graph: exp 'exp1' operand 0 'x' is i64, which the op does not take");
 }
 
 TEST(Compile, PlansWhatTheBackendPutsInThePlaceOfNodes) {
@@ -338,6 +479,8 @@ TEST(Compile, TellsWhatItNeedsWhenThatIsNotThere) {
   EXPECT_EQ(info.result_bytes, kBytes);
   EXPECT_EQ(info.workspace_bytes, 2 * kBytes);
   EXPECT_EQ(info.peak_bytes, 4 * kBytes);
+  EXPECT_EQ(info.allocations, nullptr);  // they went with the program
+  EXPECT_EQ(info.n_allocations, 0u);
   info = {};
   info.struct_size = TENON_SIZE(tenon_info, result_bytes);  // an older caller's
   info.workspace_bytes = 99;

@@ -1,9 +1,11 @@
 #include "unit/runtime/toy_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/process/thread_pool.h"
+#include "runtime/trace.h"
 
 namespace tenon::plugin::testing {
 namespace {
@@ -90,7 +92,9 @@ Kernel make_both(const NodeView& node, const Env&) {
     const Slice s = c.share(n);
     for (int64_t i = s.begin; i < s.end; ++i) {
       const uint64_t a = c.in<uint64_t>(0)[i], b = c.in<uint64_t>(1)[i];
-      c.out<int64_t>(1)[i] = wrap(a - b), c.out<int64_t>(0)[i] = wrap(a + b);  // whoever shares their memory sees it
+      // whoever shares their memory sees it
+      if (auto* y = c.out<int64_t>(1)) y[i] = wrap(a - b);
+      if (auto* y = c.out<int64_t>(0)) y[i] = wrap(a + b);
     }
   };
   return k;
@@ -111,6 +115,63 @@ Kernel make_least(const NodeView& node, const Env&) {
   Kernel k;
   k.run = [least](const Call& c) { *c.out<uint8_t>(0) = *c.in<int64_t>(0) >= least; };
   return k;
+}
+
+Kernel make_sum(const NodeView& node, const Env&) {
+  Kernel k;
+  k.run = [n = node.out(0).elements(), operands = node.operands()](const Call& c) {
+    std::fill_n(c.out<int64_t>(0), n, 0);
+    for (int o = 0; o < operands; ++o)
+      for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] += c.in<int64_t>(o)[i];
+  };
+  return k;
+}
+
+Kernel make_backwards(const NodeView& node, const Env&) {
+  Kernel k = shape(1, true);
+  k.run = [n = node.out(0).elements()](const Call& c) {
+    for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = c.in<int64_t>(0)[i] - c.in<int64_t>(1)[n - 1 - i];
+  };
+  return k;
+}
+
+Kernel make_fail(const NodeView& node, const Env&) {
+  Kernel k;
+  k.run = [n = node.out(0).elements(), least = node.i64("k")](const Call& c) {
+    if (*c.in<int64_t>(0) >= least) throw Error(TENON_INTERNAL, "toy.fail at " + std::to_string(*c.in<int64_t>(0)), 42);
+    std::copy_n(c.in<int64_t>(0), n, c.out<int64_t>(0));
+  };
+  return k;
+}
+
+std::atomic<bool> toy_gate_is_open{true};
+
+void gate(const Call& c, int64_t n) {
+  toy_gate_is_open.wait(false);
+  std::copy_n(c.in<int64_t>(0), n, c.out<int64_t>(0));
+}
+
+Kernel make_calls(const NodeView& node, const Env&) {
+  Kernel k;
+  k.run = [n = node.out(0).elements(), calls = std::make_shared<std::atomic<int64_t>>(0)](const Call& c) {
+    std::fill_n(c.out<int64_t>(0), n, ++*calls);
+  };
+  return k;
+}
+
+void pair(const Call& c, int64_t n) {
+  const Slice s = c.share(n);
+  std::fill(c.out<int64_t>(0) + s.begin, c.out<int64_t>(0) + s.end, c.count);
+}
+
+// Not in the moment in which it began.
+void when(const Call& c, int64_t n) {
+  const uint64_t begin = now_ps();
+  uint64_t now = begin;
+  while (now == begin) now = now_ps();
+  std::fill_n(c.out<int64_t>(0), n, static_cast<int64_t>(now));
+  while (now_ps() == now) {
+  }
 }
 
 void add_number(const Call& c, int64_t n, int64_t number) {
@@ -176,6 +237,13 @@ void fill(KernelTable& table) {
   table.add("toy.both", any, make_both);
   table.add("toy.plus", any, make_plus);
   table.add("toy.least", any, make_least);
+  table.add("toy.sum", any, make_sum);
+  table.add("toy.backwards", any, make_backwards);
+  table.add("toy.fail", any, make_fail);
+  table.add("toy.calls", any, make_calls);
+  unary(table, "toy.gate", gate, shape(1, false));
+  unary(table, "toy.pair", pair, shape(2, false));
+  unary(table, "toy.when", when, shape(1, false));
 }
 
 uint32_t gang(void* ctx, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), void* arg) {
@@ -183,6 +251,12 @@ uint32_t gang(void* ctx, uint32_t want, void (*fn)(void*, uint32_t, uint32_t), v
 }
 
 }  // namespace
+
+void close_toy_gate() { toy_gate_is_open = false; }
+void open_toy_gate() {
+  toy_gate_is_open = true;
+  toy_gate_is_open.notify_all();
+}
 
 struct Toy::Pool {
   explicit Pool(int n) : threads(n) {}

@@ -19,9 +19,15 @@ using Numbers = std::vector<int64_t>;
 //   reverse (a)           not in place         slice (a), concat (a, b)   of flat values
 // and ops of its own:
 //   toy.plus (a, s)       a + the scalar s, in place             toy.total (a)    every element is the sum of all
-//   toy.both (a, b)       a + b and a - b, each in place of a or b
+//   toy.both (a, b)       a + b and a - b, each in place of a or b; either may be left out
 //   toy.rotate (a)        through scratch, in place              toy.squares (a)  through each thread's own scratch
 //   toy.least (a; k)      bool: a[0] >= k
+//   toy.sum (a, b, ..)    of any number of operands
+//   toy.backwards (a, b)  a - b reversed, in place of a alone    toy.fail (a; k)  a; throws INTERNAL if a[0] >= k
+//   toy.gate (a)          a, on worker queues not before open_toy_gate()
+//   toy.calls (a)         every element is the number of calls of this kernel so far, which has one thread
+//   toy.pair (a)          every element is the number of threads that share it, two at most
+//   toy.when (a)          every element is now_ps() while it ran
 //   toy.first toy.second (a)   a + 1, a + 2; one behind the other they are rewritten as toy.fused, a + 1000, which no
 //                              host may ask for (not with worker queues)
 class Toy {
@@ -49,6 +55,10 @@ class Toy {
   std::vector<tenon_buffer*> buffers_;
   std::vector<tenon_program*> programs_;
 };
+
+// toy.gate lets nothing pass while it is closed.
+void close_toy_gate();
+void open_toy_gate();
 
 // The arguments of a run, laid out.
 struct Arguments {

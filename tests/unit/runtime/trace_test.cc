@@ -69,5 +69,73 @@ TEST(Trace, CountsTheWorkOfThreadsOnce) {
                                    told("all", 0, 2, 0, 0), told("one", 1, 0, kElements, kMoved)}));
 }
 
+// As many threads as help, if the gang has more.
+TEST(Trace, HasAnEventForEachOfTwoThreads) {
+  Toy toy(2);
+  GraphBuilder b;
+  b.result(apply_named(b, "toy.pair", b.input(TENON_I64, {kElements}, TENON_ROLE_FEED), "pair"));
+  const Told events = told_of(toy, b);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_NE(events[0].find("lane 0"), std::string::npos);
+  EXPECT_NE(events[1].find("lane 1"), std::string::npos);
+}
+
+struct Times {
+  std::vector<uint64_t> begin, end;
+  std::vector<uint32_t> units;
+  static void keep(void* ctx, const tenon_event* events, uint32_t n, uint64_t) {
+    auto& times = *static_cast<Times*>(ctx);
+    for (const tenon_event* e = events; e != events + n; ++e) {
+      times.begin.push_back(e->start_ps);
+      times.end.push_back(e->start_ps + e->duration_ps);
+      times.units.push_back(e->unit);
+    }
+  }
+};
+
+// The kernel tells when it ran.
+TEST(Trace, TellsFromWhenToWhenAKernelRan) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply_named(b, "toy.when", b.input(TENON_I64, {kElements}, TENON_ROLE_FEED), "when"));
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  options.flags = TENON_OPTION_TRACE;
+  tenon_program* program = nullptr;
+  ASSERT_EQ(toy.compile(b, options, &program).code, TENON_OK);
+  Times times;
+  const tenon_sink sink{sizeof sink, 0, &times, Times::keep};
+  EXPECT_EQ(toy.table.trace(toy.device, &sink).code, TENON_OK);
+  tenon_buffer* when = toy.buffer(Numbers(kElements, 0));
+  run(toy, program, {{toy.buffer(Numbers(kElements, 0))}, {when}});
+  EXPECT_EQ(toy.table.trace(toy.device, nullptr).code, TENON_OK);
+  toy.table.program_destroy(program);
+  ASSERT_EQ(times.begin.size(), 1u);
+  const auto ran = static_cast<uint64_t>(toy.read(when, 1)[0]);
+  EXPECT_LT(times.begin[0], ran);
+  EXPECT_GT(times.end[0], ran);
+  EXPECT_EQ(times.units[0], 0u);
+}
+
+TEST(Trace, IsOfProgramsThatWereCompiledForIt) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply_named(b, "neg", b.input(TENON_I64, {kElements}, TENON_ROLE_FEED), "x"));
+  for (const uint64_t flags : {uint64_t{0}, uint64_t{TENON_OPTION_DETERMINISTIC}, uint64_t{1} << 40}) {
+    tenon_options options{};
+    options.struct_size = sizeof options;
+    options.flags = flags;
+    tenon_program* program = nullptr;
+    ASSERT_EQ(toy.compile(b, options, &program).code, TENON_OK);
+    Times times;
+    const tenon_sink sink{sizeof sink, 0, &times, Times::keep};
+    EXPECT_EQ(toy.table.trace(toy.device, &sink).code, TENON_OK);
+    run(toy, program, {{toy.buffer(Numbers(kElements, 0))}, {toy.buffer(Numbers(kElements, 0))}});
+    EXPECT_EQ(toy.table.trace(toy.device, nullptr).code, TENON_OK);
+    toy.table.program_destroy(program);
+    EXPECT_TRUE(times.begin.empty()) << flags;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::plugin::testing
