@@ -190,7 +190,7 @@ class Check:
     def try_units(self):
         """On the runtime's own tests, which ask for what the ABI does not show."""
         self.say("%d missed: trying the runtime's unit tests" % len(self.missed))
-        program = unit.link(self.args.build, self.out)
+        program = unit.link(os.path.abspath(self.args.source), os.path.abspath(self.args.build), self.out, self.args.jobs)
         if unit.notice(program):
             sys.exit('check-mutants: the unit tests of the runtime fail without a change')
         self.by_units = self.answers(self.kept('units', program), lambda mutants, told: unit.try_each(program, mutants, self.args.jobs, told))

@@ -35,7 +35,7 @@ class Prover:
     def command(self, unit, *more):
         root = self.generator.root
         return [os.environ.get('CXX', 'g++'), *FLAGS, '-I', self.folder.name, '-I', self.here, '-I', os.path.join(root, 'sdk'),
-                '-I', os.path.join(root, 'sdk/include'), '-I', os.path.join(self.generator.out, '../sdk/include'), *more,
+                '-I', os.path.join(root, 'sdk/include'), '-I', generate.written_headers(self.generator.out), *more,
                 os.path.join(self.folder.name, os.path.basename(unit))]
 
     def units_of(self, path):

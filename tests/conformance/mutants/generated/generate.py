@@ -41,6 +41,16 @@ def place_of(path):
     return os.path.basename(path)
 
 
+def written_headers(folder):
+    """Where the build that this folder is in has written headers of the SDK: tenon/op/names.h."""
+    while folder != os.path.dirname(folder):
+        headers = os.path.join(folder, 'sdk/include')
+        if os.path.exists(os.path.join(headers, 'tenon/op/names.h')):
+            return headers
+        folder = os.path.dirname(folder)
+    sys.exit('generate: no build around the folder has written tenon/op/names.h')
+
+
 class Generator:
     def __init__(self, root, out, jobs):
         self.root, self.out, self.jobs = root, out, jobs
@@ -121,7 +131,7 @@ class Generator:
     def compile(self, unit, *flags):
         here = os.path.dirname(os.path.abspath(__file__))
         command = [os.environ.get('CXX', 'g++'), *FLAGS, '-I', self.out, '-I', here, '-I', os.path.join(self.root, 'sdk'), '-I',
-                   os.path.join(self.root, 'sdk/include'), '-I', os.path.join(self.out, '../sdk/include'), *flags, unit]
+                   os.path.join(self.root, 'sdk/include'), '-I', written_headers(self.out), *flags, unit]
         return subprocess.run(command, stderr=subprocess.PIPE, text=True)
 
     def units(self):

@@ -9,16 +9,31 @@ SKIPPED = ['RandomGraphs.EqualAnInterpreterOnThreeThreads']  # takes seconds, an
 LIMIT = 20  # seconds of a run, which takes less than one
 
 
-def link(build, out):
+def compiled(source, build, out, path):
+    """An object of a test, which has the mutants of headers too, where it compiles with them."""
+    made = os.path.join(out, os.path.basename(path) + '.unit.o')
+    here = os.path.dirname(os.path.abspath(__file__))
+    folders = [os.path.join(build, 'sdk/include'), *(os.path.join(source, f) for f in ('sdk', 'sdk/include', 'tests', 'core', 'core/include', '.'))]
+    command = [os.environ.get('CXX', 'g++'), '-std=c++20', '-O1', '-w', '-pthread', '-c', path, '-o', made]
+    for mutated in ([out, here], []):
+        if subprocess.run([*command, *('-I' + f for f in mutated + folders)], stderr=subprocess.DEVNULL).returncode == 0:
+            return made
+    raise SystemExit('check-mutants: %s does not compile' % path)
+
+
+def link(source, build, out, jobs):
     """The program of the unit tests with the runtime in which the mutants wait."""
     said = subprocess.run(['ninja', '-C', build, '-t', 'commands', 'bin/runtime_test'], stdout=subprocess.PIPE, text=True, check=True)
     words = shlex.split(said.stdout.splitlines()[-1])
     at = words.index('-o')
-    compiler = next(i for i, w in enumerate(words) if os.path.basename(w) in ('c++', 'g++', 'clang++'))
     end = words.index('&&', at) if '&&' in words[at:] else len(words)
+    libraries = [w for w in words[at + 2:end] if not w.endswith('.o')]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tests = list(pool.map(lambda p: compiled(source, build, out, p), sorted(glob.glob(os.path.join(source, 'tests/unit/runtime/*.cc')))))
     program = os.path.join(out, 'runtime_test')
     mutated = sorted(glob.glob(os.path.join(out, '[0-9]*-*.o')))  # first: of two definitions the linker takes the first
-    subprocess.run([*words[compiler:at], '-Wl,--allow-multiple-definition', '-o', program, *mutated, *words[at + 2:end]], cwd=build, check=True)
+    subprocess.run([os.environ.get('CXX', 'g++'), '-pthread', '-Wl,--allow-multiple-definition', '-o', program, *mutated, *tests, *libraries],
+                   cwd=build, check=True)
     return program
 
 
