@@ -46,5 +46,12 @@ TEST(ArenaLayout, CountsBeyond32Bits) {
   EXPECT_EQ(offsets(blocks), (Bytes{0, kLarge, kLarge + 128}));
 }
 
+// Whichever block of a part comes last.
+TEST(ArenaLayout, HasRoomForALargeBlockInFrontOfASmallOne) {
+  constexpr uint64_t kLarge = uint64_t{5} << 30;
+  std::vector<Block> blocks = {{0, 0, kLarge}, {1, 1, 64}};
+  EXPECT_EQ(place_blocks(blocks, UINT64_MAX), Bytes{kLarge});
+}
+
 }  // namespace
 }  // namespace tenon::plugin

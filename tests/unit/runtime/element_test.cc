@@ -1,9 +1,12 @@
-// Numbers of one dtype as another.
+// Numbers of one dtype as another, and which dtypes a kernel takes.
 #include "tenon/plugin/element.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "tenon/plugin/graph_builder.h"
+#include "tenon/plugin/typed_table.h"
 
 namespace tenon::plugin {
 namespace {
@@ -22,6 +25,20 @@ TEST(Convert, SaturatesAtTheEndsOfTheIntegersAndNowhereElse) {
   EXPECT_EQ(convert<int32_t>(std::nan("")), 0);
   EXPECT_EQ(convert<uint8_t>(254.9f), 254);
   EXPECT_EQ(convert<uint8_t>(-0.9f), 0);
+}
+
+// Of an op of a backend's own, whose dtypes nothing else checks.
+TEST(TypedTable, TakesTheDtypesThatItHasKernelsForAndNoOthers) {
+  GraphBuilder b;
+  const uint32_t number = b.input(TENON_I64, {}, TENON_ROLE_FEED), x = b.input(TENON_F32, {}, TENON_ROLE_FEED);
+  b.node("toy.scaled", {number, x}, {b.value(TENON_F32, {})}).name("scaled");
+  const FlatGraph flat = b.build();
+  const NodeView node = GraphView(*flat.graph()).node(0);
+  EXPECT_EQ(takes<Integers>()(node).answer, TENON_TAKE);
+  EXPECT_EQ(takes<Floats>(1)(node).answer, TENON_TAKE);
+  const Verdict verdict = takes<Floats>()(node);
+  EXPECT_EQ(verdict.answer, TENON_REFUSE);
+  EXPECT_EQ(verdict.reason, "toy.scaled: no kernel for i64");
 }
 
 }  // namespace

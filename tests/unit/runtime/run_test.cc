@@ -652,5 +652,70 @@ TEST(Devices, ReuseTheWorkspaceOfManyPrograms) {
   }
 }
 
+TEST(Run, IsOfOneIterationWhereNoMoreWasAskedFor) {
+  Toy toy;
+  tenon_buffer *s = toy.buffer(filled(1)), *x = toy.buffer(filled(1));
+  for (const uint32_t most : {0u, 1u}) {
+    const tenon_status status = run(toy, toy.queue, toy.compile(accumulator(), most), {{s, x}, {s}, {}, 2});
+    EXPECT_EQ(status.code, TENON_INVALID);
+    EXPECT_EQ(toy.read(s, kN), filled(1));
+  }
+}
+
+// In memory that a host has not cleared.
+TEST(Supports, WritesAllOfAVerdict) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(apply(b, "toy.fused", {feed(b)}));
+  const FlatGraph graph = b.build();
+  tenon_options options{};
+  options.struct_size = sizeof options;
+  const uint32_t node = 0;
+  tenon_verdict verdict;
+  std::memset(&verdict, 0xFF, sizeof verdict);
+  ASSERT_EQ(toy.table.supports(toy.device, graph.graph(), &options, &node, 1, &verdict, sizeof verdict).code, TENON_OK);
+  const auto address = reinterpret_cast<uintptr_t>(verdict.reason);
+  ASSERT_EQ(address >> 56, 0u);
+  EXPECT_STREQ(verdict.reason, "no kernel for this op");
+}
+
+// Hands out two buffers, and at the second iteration only the first of them.
+int32_t next_of_two(void* ctx, uint64_t i, tenon_buffer** feeds, tenon_point*) {
+  auto* const* buffers = static_cast<tenon_buffer**>(ctx);
+  feeds[0] = buffers[0];
+  if (i == 0) feeds[1] = buffers[1];
+  return 1;
+}
+
+TEST(Run, TakesNoPartOfABatchFromTheOneBefore) {
+  Toy toy;
+  GraphBuilder b;
+  const uint32_t x = feed(b), y = feed(b);
+  b.result(apply(b, "add", {x, y}), TENON_MODE_EACH);
+  tenon_program* program = toy.compile(b, 2);
+  tenon_buffer* buffers[] = {toy.buffer(filled(1)), toy.buffer(filled(2))};
+  const tenon_feed batches{sizeof(tenon_feed), 0, buffers, next_of_two, [](void*, uint64_t) {}};
+  tenon_buffer* rows = toy.buffer(Numbers(2 * kN, -1));
+  uint32_t done = 0;
+  EXPECT_EQ(run(toy, toy.queue, program, {{nullptr, nullptr}, {rows}, {}, 2, &batches}, &done).code, TENON_OK);
+  EXPECT_EQ(done, 1u);
+}
+
+// Each of three threads copies a part.
+TEST(Run, WritesNothingBehindAResultThatIsCopied) {
+  Toy toy(3);
+  constexpr int64_t kLong = 3 << 12;
+  GraphBuilder b;
+  const uint32_t in = b.input(TENON_I64, {kLong}, TENON_ROLE_FEED), reversed = b.value(TENON_I64, {kLong});
+  b.node("reverse", {in}, {reversed}).name("reversed").attr_list("axes", {0});
+  b.result(in);
+  b.result(reversed);
+  tenon_buffer *x = toy.buffer(Numbers(2 * kLong, 1)), *y = toy.buffer(Numbers(2 * kLong, 2));
+  run(toy, toy.compile(b), {{x}, {y, toy.buffer(Numbers(kLong))}});
+  Numbers want(kLong, 1);
+  want.resize(2 * kLong, 2);
+  EXPECT_EQ(toy.read(y, 2 * kLong), want);
+}
+
 }  // namespace
 }  // namespace tenon::plugin::testing

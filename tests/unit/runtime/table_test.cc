@@ -45,5 +45,17 @@ TEST(Table, RefusesAMisspeltOp) {
             "tenon_backend_init: the table has op 'Add', which is none of Tenon's");
 }
 
+TEST(Table, IsNotMadeForAHostWithFlagsThatItDoesNotKnow) {
+  static HostBackend backend{"mine", "1.0", "Mine", TENON_CPU, [](KernelTable& t) { add(t, "neg"); }};
+  for (const uint64_t flags : {uint64_t{1}, uint64_t{2}, uint64_t{1} << 40}) {  // the last is a hint
+    tenon_host host{};
+    host.struct_size = sizeof host;
+    host.flags = flags;
+    tenon_backend out{};
+    out.struct_size = sizeof out;
+    EXPECT_EQ(init_host_backend(backend, &host, &out).code, flags >> 32 ? TENON_OK : TENON_UNSUPPORTED) << flags;
+  }
+}
+
 }  // namespace
 }  // namespace tenon::plugin::testing

@@ -80,6 +80,7 @@ void squares(const Call& c, int64_t n) {
   auto* own = static_cast<int64_t*>(c.thread_scratch);
   const Slice s = c.share(n);
   for (int64_t i = 0; i < n; ++i) own[i] = wrap(c.in<uint64_t>(0)[i] * c.in<uint64_t>(0)[i]);
+  c.barrier();  // each has written its own
   for (int64_t i = s.begin; i < s.end; ++i) c.out<int64_t>(0)[i] = own[i];
 }
 

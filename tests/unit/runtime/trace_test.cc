@@ -1,6 +1,10 @@
 // Events of a program in which the backend has put a node of its own in the place of two.
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 
+#include "runtime/trace.h"
 #include "unit/runtime/toy_backend.h"
 
 namespace tenon::plugin::testing {
@@ -135,6 +139,38 @@ TEST(Trace, IsOfProgramsThatWereCompiledForIt) {
     toy.table.program_destroy(program);
     EXPECT_TRUE(times.begin.empty()) << flags;
   }
+}
+
+TEST(Trace, TellsOfAResultThatIsCopied) {
+  Toy toy;
+  GraphBuilder b;
+  b.result(b.input(TENON_I64, {kElements}, TENON_ROLE_FEED));
+  const Told events = told_of(toy, b);
+  EXPECT_FALSE(events.empty());
+  for (const std::string& event : events) EXPECT_EQ(event, told("copy", TENON_NONE, 0, 0, 0));
+}
+
+// A sink that takes its time.
+struct Slow {
+  std::atomic<bool> begun{false}, over{false};
+  static void emit(void* ctx, const tenon_event*, uint32_t, uint64_t) {
+    auto& slow = *static_cast<Slow*>(ctx);
+    slow.begun = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    slow.over = true;
+  }
+};
+
+TEST(Trace, EndsWhenTheSinkIsLeft) {
+  Tracer tracer;
+  Slow slow;
+  const tenon_sink sink{sizeof sink, 0, &slow, Slow::emit};
+  tracer.set(&sink);
+  std::thread emits([&] { tracer.emit({}); });
+  while (!slow.begun) std::this_thread::yield();
+  tracer.set(nullptr);
+  EXPECT_TRUE(slow.over);
+  emits.join();
 }
 
 }  // namespace
