@@ -56,8 +56,8 @@ class ModelData {
   virtual void remember(const std::string& /*model_dir*/) const {}
   // How files of images become its examples, where they do; none: it takes no files.
   virtual std::optional<ExportedImages> exported_images() const { return {}; }
-  // What is measured at each evaluation beside the model's own metrics, of the newest checkpoint; empty: nothing.
-  using Measure = std::function<std::vector<std::pair<std::string, double>>()>;
+  // What is measured at each evaluation beside the model's own metrics, of the newest checkpoint, and its step; empty: nothing.
+  using Measure = std::function<std::vector<std::pair<std::string, double>>(int64_t step)>;
   virtual Measure measure(const Flags& /*flags*/, const Params& /*params*/) const { return {}; }
   // Examples in a step of training; 0: as --train_batch_size says.
   virtual int64_t train_batch() const { return 0; }

@@ -1,6 +1,9 @@
 #include "text/training_bleu.h"
 
+#include <optional>
+
 #include "command.h"
+#include "tenon/summary.h"
 #include "tenon/text_metrics.h"
 #include "text/lines.h"
 #include "text/trained.h"
@@ -9,10 +12,13 @@
 namespace tenon::runner {
 namespace {
 
+using Scores = std::vector<std::pair<std::string, double>>;
+
 class TrainingBleu {
  public:
   TrainingBleu(const Flags& flags, const Params& params, const std::string& vocabulary)
       : model_dir_(flags.required("model_dir")),
+        saves_(flags.integer("save_summary_steps") > 0),
         options_{.device = device_of(flags),
                  .strategy = strategy_options(flags, params),
                  .vocabulary = vocabulary,
@@ -26,7 +32,7 @@ class TrainingBleu {
   }
 
   // Its programs are gone when training goes on: they have a copy of the weights.
-  std::vector<std::pair<std::string, double>> operator()() {
+  Scores operator()(int64_t step) {
     Translator translator(options_, params_);
     translator.load(model_dir_);
     translator.translate(lines_);
@@ -35,11 +41,21 @@ class TrainingBleu {
     const auto score = [&](bool lowercase) {
       return bleu(references_, found, {BleuTokenizer::kMteval14, lowercase}).take().score;
     };
-    return {{"bleu_uncased", score(true)}, {"bleu_cased", score(false)}};
+    const Scores scores{{"bleu_uncased", score(true)}, {"bleu_cased", score(false)}};
+    if (saves_) save(scores, step);
+    return scores;
   }
 
  private:
+  // In a directory of its own, as TensorFlow's Transformer has it.
+  void save(const Scores& scores, int64_t step) {
+    if (!summaries_) summaries_.emplace(model_dir_ + "/bleu");
+    summaries_->scalars({scores.begin(), scores.end()}, step);
+  }
+
   std::string model_dir_;
+  bool saves_;
+  std::optional<SummaryWriter> summaries_;
   TranslatorOptions options_;
   Params params_;
   TextLines references_;
@@ -49,7 +65,9 @@ class TrainingBleu {
 }  // namespace
 
 void add_bleu_flags(Flags& flags) {
-  flags.text("bleu_source", "", "text to translate at each evaluation, a sentence a line");
+  flags.text("bleu_source", "",
+             "text to translate at each evaluation, a sentence a line; BLEU goes to MODEL_DIR/bleu too, with "
+             "--save_summary_steps");
   flags.text("bleu_ref", "", "its translation by a person, for BLEU of that");
 }
 

@@ -7,7 +7,6 @@
 #include "model/model_run.h"
 #include "process.h"
 #include "tenon/processes.h"
-#include "tenon/summary.h"
 #include "tenon/text.h"
 #include "train/progress.h"
 #include "train/train_profile.h"
@@ -205,18 +204,10 @@ class Training {
     if (flags_.boolean("json") && !model_.quiet() && !model_.estimator_log())
       e.on_warm_start = [this](const WarmStartReport& report) { progress_.clear(), print_warm_start(report); };
     e.on_evaluate = [this](int64_t step, const EvalResult& r) {
-      if (measure_) take_measures(step);
+      if (measure_) measured_ = measure_(step);
       if (!model_.quiet()) print_evaluation(step, r);
     };
     estimator_.set_events(e);
-  }
-
-  // What is measured beside the metrics goes to a directory of its own, as TensorFlow's Transformer has BLEU in "bleu".
-  void take_measures(int64_t step) {
-    measured_ = measure_();
-    if (flags_.integer("save_summary_steps") == 0) return;
-    if (!measures_) measures_.emplace(flags_.text("model_dir") + "/bleu");
-    measures_->scalars({measured_.begin(), measured_.end()}, step);
   }
 
   int64_t examples_of_epoch(const Dataset& train) const {
@@ -338,7 +329,6 @@ class Training {
   Remember remember_;
   int64_t steps_, batch_;
   ModelData::Measure measure_;
-  std::optional<SummaryWriter> measures_;
   std::vector<std::pair<std::string, double>> measured_;  // at the last evaluation
   std::vector<Exporter> exporters_;
   Estimator estimator_;

@@ -35,7 +35,8 @@ bool is_depthwise(const NodeView& conv) {
 }
 
 // Measured, of one image and of 32, on two threads: with 112x112 points a map takes 0.5 to 0.9 of the time of two nodes, with
-// 56x56 and 28x28 0.6 to 1, with 14x14 0.8 to 0.95; but with 12x12 1 to 1.05 and with 7x7 1.05 to 1.3. Sums of more channels would not be made in one go (gemm.cc).
+// 56x56 and 28x28 0.6 to 1, with 14x14 0.8 to 0.95; but with 12x12 1 to 1.05 and with 7x7 1.05 to 1.3. Sums of more
+// channels would not be made in one go (gemm.cc).
 bool bands_gain(const NodeView& expand) {
   constexpr int64_t kLeastPoints = 160, kMostChannels = 384;
   const plugin::ValueView x = expand.in(normed::x);
