@@ -24,7 +24,7 @@ class PlanDescription::Maker {
   }
 
   void add_steps() {
-    const std::vector<PreparedGraph::Origins> done = graph_.done_nodes();
+    const std::vector<PreparedGraph::Origins> done = graph_.done_nodes(plan_.steps);
     for (const Step& step : plan_.steps) {
       const bool copies = step.node == TENON_NONE;
       tenon_plan_step out{};

@@ -35,17 +35,23 @@ void PreparedGraph::unroll(const KernelTable& table, Units units) {
   view_ = GraphView(*unrolled_.graph.graph());
 }
 
-std::vector<PreparedGraph::Origins> PreparedGraph::done_nodes() const {
+std::vector<PreparedGraph::Origins> PreparedGraph::done_nodes(const std::vector<Step>& steps) const {
+  std::vector<bool> is_step(view_.n_nodes());  // a node that only views what others made is none
+  for (const Step& step : steps)
+    if (step.node != TENON_NONE) is_step[step.node] = true;
   std::vector<Origins> out(view_.n_nodes());
   std::set<std::pair<uint32_t, uint32_t>> seen;
-  // What is written for a node in front of it and behind it counts where the node itself is not among what is written.
-  for (const bool itself : {true, false})
+  const auto count = [&](auto whether) {
     for (uint32_t i = 0; i < spread_.n_nodes(); ++i) {
       const uint32_t by = is_rewritten() ? rewritten_.done_by[i] : i;
       const UnrolledGraph::Origin& origin = spread_origins_[i];
-      if (by != TENON_NONE && is_given_op(i) == itself && seen.insert({origin.node, origin.unit}).second)
+      if (by != TENON_NONE && whether(i, by) && seen.insert({origin.node, origin.unit}).second)
         out[by].push_back(origin);
     }
+  };
+  // What is written for a node in front of it and behind it counts where the node itself is not among what is written.
+  count([&](uint32_t i, uint32_t) { return is_given_op(i); });
+  count([&](uint32_t, uint32_t by) { return is_step[by]; });
   return out;
 }
 

@@ -30,8 +30,9 @@ class PreparedGraph {
   const Origins& origins() const { return origins_; }  // of the view's nodes, in the given graph
   const Cost& cost() const { return cost_; }           // of the given graph, on all units
 
-  // For each of the view's nodes those of the given graph that it does; each of them is done once on a unit.
-  std::vector<Origins> done_nodes() const;
+  // For each of the view's nodes those of the given graph that it does; each of them is done once on a unit, by a step
+  // of the plan where it has one.
+  std::vector<Origins> done_nodes(const std::vector<Step>& steps) const;
   struct NodeResult {
     UnrolledGraph::Origin node;
     uint32_t result;  // TENON_NONE: what the given graph does not have

@@ -30,7 +30,7 @@ uint64_t flops_of(const GraphView& graph, const PreparedGraph::Origins& nodes) {
 }  // namespace
 
 StepEvents::StepEvents(const PreparedGraph& graph, const Plan& plan, tenon_program* program) {
-  const std::vector<PreparedGraph::Origins> done = graph.done_nodes();
+  const std::vector<PreparedGraph::Origins> done = graph.done_nodes(plan.steps);
   names_.reserve(plan.steps.size());  // events point into it
   for (const Step& step : plan.steps) {
     const bool copies = step.node == TENON_NONE;  // a result that could not be computed in its place

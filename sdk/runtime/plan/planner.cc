@@ -243,16 +243,17 @@ class Planner {
     }
   }
 
+  uint64_t largest_buffer() const { return env_.device ? env_.device->largest_buffer() : UINT64_MAX; }
   uint64_t largest_part() const {
     constexpr uint64_t kAlignment = 64;
-    return env_.device ? env_.device->largest_buffer() / kAlignment * kAlignment : UINT64_MAX;
+    return largest_buffer() / kAlignment * kAlignment;
   }
 
   void check_size(const NodeView& node, const char* what, uint64_t bytes) const {
-    if (align_up(bytes) <= largest_part()) return;
+    if (bytes <= largest_part()) return;  // what is more may wrap when it is aligned
     throw Error(TENON_OUT_OF_MEMORY, std::string(node.op()) + " '" + std::string(node.name()) + "': " + what + " of " +
                                          std::to_string(bytes) + " bytes is more than this device's largest buffer, " +
-                                         std::to_string(env_.device->largest_buffer()));
+                                         std::to_string(largest_buffer()));
   }
 
   Place place_of_result(uint32_t r) const {

@@ -124,6 +124,31 @@ TEST(Queues, TellInWhichIterationARunFailed) {
   EXPECT_EQ(told(toy, toy.queue).program, program);
 }
 
+// A thread sanitizer sees whether what the run adds to the queue is added under the queue's lock.
+TEST(Queues, AnswerOtherThreadsWhileARunFails) {
+  constexpr uint64_t kRun = 3;  // its ticket, behind those of the copies into s and x
+  for (int round = 0; round < 20; ++round) {
+    Toy toy;
+    tenon_program* program = toy.compile(counter(3), 10);
+    tenon_buffer *s = toy.buffer(all(1)), *x = toy.buffer(all(1));
+    std::atomic<bool> asks{false}, over{false};
+    std::thread other([&] {
+      while (!over) {
+        const tenon_status status = toy.table.wait(toy.queue, kRun, 0);
+        const std::string message = status.message ? status.message : "";
+        EXPECT_TRUE(message == "wait: the queue has no such ticket yet" || message == "toy.fail at 3") << message;
+        asks = true;
+      }
+    });
+    while (!asks) std::this_thread::yield();
+    uint64_t ticket = 0;
+    EXPECT_EQ(enqueue(toy, program, s, x, 10, &ticket).code, TENON_OK);
+    EXPECT_EQ(ticket, kRun);
+    over = true;
+    other.join();
+  }
+}
+
 // Hands out the same buffers at each iteration but one, at which it hands out none.
 struct Gap {
   tenon_buffer* buffer;

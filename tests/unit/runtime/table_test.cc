@@ -1,6 +1,8 @@
 // Which ops a backend's table may name.
 #include <cstring>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "unit/runtime/toy_backend.h"
 
@@ -55,6 +57,21 @@ TEST(Table, IsNotMadeForAHostWithFlagsThatItDoesNotKnow) {
     out.struct_size = sizeof out;
     EXPECT_EQ(init_host_backend(backend, &host, &out).code, flags >> 32 ? TENON_OK : TENON_UNSUPPORTED) << flags;
   }
+}
+
+// A thread sanitizer sees whether tables, which live for ever, are kept under a lock.
+TEST(Table, IsMadeOnAnyThread) {
+  static const HostBackend backend{"mine", "1.0", "Mine", TENON_CPU, nullptr};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 50; ++i) {
+        tenon_backend out{};
+        out.struct_size = sizeof out;
+        EXPECT_EQ(init_host_backend(backend, nullptr, &out).code, TENON_OK);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

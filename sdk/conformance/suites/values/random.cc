@@ -137,13 +137,13 @@ void follows_other_replicas(Subject& subject) {
 // The number of numbers that replicas before draw is counted modulo 2^34.
 void follows_very_many(Subject& subject) {
   const int64_t first = (int64_t{1} << 30) - 1;
-  const Draw draw{7, 3, 5, {67}};
+  const Draw draw{7, 3, 5, {71}};
   const plugin::FlatGraph graph = graph_of(draw, true, first);
   require_taken(subject, subject.device(), *graph.graph());
   std::vector<double> expected;
-  for (int64_t e = 0; e < 67; ++e) expected.push_back(element(draw, static_cast<uint64_t>(first * 67 + e)));
+  for (int64_t e = 0; e < 71; ++e) expected.push_back(element(draw, static_cast<uint64_t>(first * 71 + e)));
   expect_bits(run_graph(subject, *graph.graph(), {integer(7), integer(3)}, Place::kDevice)[0].f, expected,
-              "replica 2^30 - 1 of 67 numbers each");
+              "replica 2^30 - 1 of 71 numbers each");
 }
 
 // Row-major whatever the shape, and no numbers are skipped where rows do not fill a counter's four.

@@ -3,9 +3,10 @@
   check.py SOURCE_DIR BUILD_DIR [--full] [--seconds S] [--seed N] [--jobs J] [--sites RE]
 
 Without --full a sample that the seed draws, for two minutes beside what building and the control run take; each mutant gets
-quick tests alone. With --full those that these miss are tried on all tests that reach them, many mutants at once, and then on
-the unit tests of the SDK's runtime. What is missed then is compiled alone: where the compiler makes the same of it, it changes nothing. Who ends a full run early, by
---seconds or ^C, goes on the next time where it was. Exit code: 0 when none was missed.
+quick tests alone. With --full those that these miss are tried on all tests that reach them, many mutants at once, then on the
+unit tests of the SDK's runtime, then on tests that take minutes. What is missed then is compiled alone: where the compiler makes
+the same of it, it changes nothing. Who ends a full run early, by --seconds or ^C, goes on the next time where it was. Exit code:
+0 when none was missed.
 """
 import argparse
 import collections
@@ -193,9 +194,10 @@ class Check:
         program = unit.link(os.path.abspath(self.args.source), os.path.abspath(self.args.build), self.out, self.args.jobs)
         if unit.notice(program):
             sys.exit('check-mutants: the unit tests of the runtime fail without a change')
-        self.by_units = self.answers(self.kept('units', program), lambda mutants, told: unit.try_each(program, mutants, self.args.jobs, told))
-        self.missed = [m for m in self.missed if m not in self.by_units]
-        self.caught |= self.by_units
+        noticed = self.answers(self.kept('units', program), lambda mutants, told: unit.try_each(program, mutants, self.args.jobs, told))
+        self.missed = [m for m in self.missed if m not in noticed]
+        self.caught |= noticed
+        self.by_units |= noticed
 
     def leave_out_same(self):
         """Those that the compiler makes the same of."""
@@ -212,7 +214,7 @@ class Check:
             print('%s: %d sites that no test reaches' % (where, n))
         tried = len(self.caught) + len(self.equal) + len(self.missed)
         self.say('seed %d: tried %d, caught %d%s, equal %d, missed %d%s' % (
-            self.args.seed, tried, len(self.caught), ' (%d of them by unit tests alone)' % len(self.by_units) if self.by_units else '',
+            self.args.seed, tried, len(self.caught), ' (%d of them by unit tests)' % len(self.by_units) if self.by_units else '',
             len(self.equal), len(self.missed),
             ' (interrupted: the next time it goes on)' if self.interrupted and self.args.full else ''))
         sys.exit(130 if self.interrupted else 1 if self.missed else 0)
@@ -228,10 +230,13 @@ class Check:
         self.leave_out_listed()
         if self.args.full and self.missed and not self.interrupted:
             self.try_groups()
-        if self.args.full and not self.interrupted:
-            self.try_long()
         if self.args.full and self.missed and not self.interrupted:
             self.try_units()
+        if self.args.full and not self.interrupted:
+            untried = set(self.missed)
+            self.try_long()
+            if set(self.missed) - untried and not self.interrupted:  # what long tests alone reach
+                self.try_units()
         if self.missed and not self.interrupted:
             self.leave_out_same()
         self.report()
