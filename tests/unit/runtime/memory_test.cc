@@ -13,6 +13,7 @@
 #include "runtime/host/host_driver.h"
 #include "runtime/trace.h"
 #include "tenon/plugin/host_limits.h"
+#include "unit/runtime/fake_stream.h"
 #include "unit/runtime/toy_backend.h"
 
 namespace tenon::plugin {
@@ -62,7 +63,7 @@ uint8_t* page_at(uint8_t* address) {
   return p == address ? address : nullptr;
 }
 
-bool is_mapped(uint8_t* address) { return msync(address, kPage, MS_ASYNC) == 0; }
+bool is_mapped(uint8_t* address, uint64_t bytes = kPage) { return msync(address, bytes, MS_ASYNC) == 0; }
 
 // What is mapped in front of a block and behind it is not the driver's to give back.
 TEST(HostMemory, ThatIsTakenBackLeavesItsNeighbours) {
@@ -80,6 +81,26 @@ TEST(HostMemory, ThatIsTakenBackLeavesItsNeighbours) {
       munmap(page, kPage);
     }
   }
+}
+
+// Sizes just above whole huge pages. The system maps the block in front of memory of the test's own, where there was just
+// room for it, and which begins elsewhere in a huge page each time.
+TEST(HostMemory, OfLargeBlocksHasAllOfItsLastHugePageToItself) {
+  HostDriver driver(nullptr, false);
+  for (const uint64_t bytes : {kHuge + 64, 64 * kHuge + 64})
+    for (const uint64_t odd : {kPage, 2 * kPage}) {
+      const uint64_t all = (bytes + kHuge - 1) / kHuge * kHuge, room = all + kHuge, own_bytes = kHuge + odd;
+      void* reserved = mmap(nullptr, room + own_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      ASSERT_NE(reserved, MAP_FAILED);
+      uint8_t* own = static_cast<uint8_t*>(reserved) + room;
+      munmap(reserved, room);
+      auto* p = static_cast<uint8_t*>(driver.allocate(bytes));
+      ASSERT_NE(p, nullptr);
+      EXPECT_TRUE(is_mapped(p, all)) << bytes;
+      driver.release(p, bytes);
+      EXPECT_TRUE(is_mapped(own, own_bytes)) << bytes;
+      munmap(own, own_bytes);
+    }
 }
 
 // A process that may have 32 MiB more, of which a 32nd part of all is left alone.
@@ -220,24 +241,9 @@ TEST_F(Pool, KeepsWhatItHasWhereALargerOneIsNotToBeHad) {
 
 TEST_F(Pool, AsksForNoEmptyMemory) { EXPECT_GE(borrow({0})[0], 1u); }
 
-// A stream that remembers what it was told to come behind, and a mark that is never reached.
-struct Remembering : DeviceStream {
-  void copy(DeviceAddress, DeviceAddress, uint64_t) override {}
-  void write(DeviceAddress, const void*, uint64_t) override {}
-  void read(void*, DeviceAddress, uint64_t) override {}
-  void set(DeviceAddress, const void*, uint32_t) override {}
-  void after(DeviceMark& mark) override { behind.push_back(&mark); }
-  std::shared_ptr<DeviceMark> submit() override { return mark; }
-  std::vector<DeviceMark*> behind;
-  std::shared_ptr<DeviceMark> mark;
-};
-struct Never : DeviceMark {
-  bool reached(uint64_t) override { return false; }
-};
-
 TEST_F(Pool, LetsAStreamComeBehindTheLastUseOfItsWorkspace) {
-  const auto mark = std::make_shared<Never>();
-  Remembering first, second;
+  const auto mark = std::make_shared<testing::Never>();
+  testing::Remembering first, second;
   std::vector<ArenaPool::Arena> arenas;
   {
     Workspace workspace(pool, {64, 64}, &first, arenas);
@@ -262,8 +268,8 @@ TEST(Memory, OfADeviceIsInUseOrFree) {
 
 // As where something failed on the way.
 TEST_F(Pool, TakesAUseThatNobodyEndedForAllThatTheStreamHas) {
-  Remembering first, second;
-  first.mark = std::make_shared<Never>();
+  testing::Remembering first, second;
+  first.mark = std::make_shared<testing::Never>();
   std::vector<ArenaPool::Arena> arenas;
   { Workspace workspace(pool, {64}, &first, arenas); }
   Workspace workspace(pool, {64}, &second, arenas);

@@ -2,6 +2,9 @@
 #include "runtime/plan/planner.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <string>
 
 #include "tenon/plugin/graph_builder.h"
 
@@ -36,6 +39,86 @@ TEST(Planner, LetsAResultLieInTheOperandThatTheKernelNamesForIt) {
   EXPECT_EQ(same.steps[0].results[1].base, kBaseFirstInput + 1);
   EXPECT_NE(crossed.steps[0].results[0].base, kBaseFirstInput + 1);
   EXPECT_NE(crossed.steps[0].results[1].base, kBaseFirstInput);
+}
+
+// A kernel whose result may lie in its operand where they are of one size.
+Plan plan_in_place(const GraphBuilder& b) {
+  KernelTable table;
+  const auto make = [](const NodeView&, const Env&) {
+    Kernel k;
+    k.in_place = {{0, 0}};
+    return k;
+  };
+  table.add(
+      "toy.one", [](const NodeView&) { return take(); }, make);
+  const FlatGraph flat = b.build();
+  return make_plan(GraphView(*flat.graph()), table, Env{});
+}
+
+TEST(Planner, LetsAResultLieInAStateWhateverIsNumberedBehindIt) {
+  GraphBuilder b;
+  const uint32_t s = b.input(TENON_I64, {8}, TENON_ROLE_STATE);
+  b.input(TENON_I64, {4}, TENON_ROLE_FEED);
+  const uint32_t x = b.value(TENON_I64, {8});
+  b.node("toy.one", {s}, {x}).name("one");
+  b.result(x, TENON_MODE_LAST, 1);
+  const Plan plan = plan_in_place(b);
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].results[0].base, kBaseFirstInput);
+}
+
+// The kernel reads the first half of the state and writes all of it.
+TEST(Planner, LetsNoResultLieInAStateOfWhichTheNodeReadsAPart) {
+  GraphBuilder b;
+  const uint32_t s = b.input(TENON_I64, {8}, TENON_ROLE_STATE), part = b.value(TENON_I64, {4}),
+                 x = b.value(TENON_I64, {8});
+  b.node("slice", {s}, {part}).name("part").attr_list("start", {0}).attr_list("size", {4}).attr_list("stride", {1});
+  b.node("toy.one", {part}, {x}).name("one");
+  b.result(x, TENON_MODE_LAST, 1);
+  const Plan plan = plan_in_place(b);
+  EXPECT_EQ(plan.steps[0].operands[0].base, kBaseFirstInput);
+  EXPECT_NE(plan.steps[0].results[0].base, kBaseFirstInput);
+}
+
+// While it lives, new memory is full of ones, so that what is read and was never written is no zero.
+struct NoZeros {
+#ifdef M_PERTURB
+  NoZeros() { mallopt(M_PERTURB, 0xFE); }
+  ~NoZeros() { mallopt(M_PERTURB, 0); }
+#else
+  NoZeros() {}
+#endif
+};
+
+// Five: there is room for more steps behind the last.
+TEST(Planner, TakesScratchForItsNodesAndForNoMore) {
+  KernelTable table;
+  const auto make = [](const NodeView&, const Env&) {
+    Kernel k;
+    k.threads = 2;
+    k.scratch_bytes = 128;
+    k.thread_scratch_bytes = 64;
+    return k;
+  };
+  table.add(
+      "toy.scratch", [](const NodeView&) { return take(); }, make);
+  GraphBuilder b;
+  uint32_t x = b.input(TENON_I64, {8}, TENON_ROLE_FEED);
+  for (int i = 0; i < 5; ++i) {
+    const uint32_t y = b.value(TENON_I64, {8});
+    b.node("toy.scratch", {x}, {y}).name("n" + std::to_string(i));
+    x = y;
+  }
+  b.result(x);
+  const FlatGraph flat = b.build();
+  Env env;
+  env.threads = 8;
+  const NoZeros poison;
+  const Plan plan = make_plan(GraphView(*flat.graph()), table, env);
+  EXPECT_EQ(plan.memory.blocks.size(), 4u + 5u);  // values but the result, and scratch
+  EXPECT_EQ(plan.thread_scratch_bytes, 64u);
+  EXPECT_EQ(plan.threads, 2u);
+  EXPECT_EQ(plan.arena_bytes(), 2 * 64u + 128 + 2 * 64);  // two values and scratch at a time
 }
 
 }  // namespace
