@@ -68,7 +68,8 @@ struct WarmStartReport {
   // Expressions of vars_to_warm_start that match no variable, and names of var_name_to_prev_var_name that none has.
   std::vector<std::string> unmatched;
 
-  // One line: "warm start from a/model.ckpt-9: 4 variables; begin anew: 'dense/bias'; left over: .."; long lists are cut.
+  // One line: "warm start from a/model.ckpt-9: 4 variables; 1 begin anew: 'dense/bias'; 3 of the optimizer begin anew; ..";
+  // long lists are cut. Of optimizers' slots and counters it has the number alone: they are many, and seldom asked for.
   std::string text() const;
 };
 

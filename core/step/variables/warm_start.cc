@@ -1,7 +1,11 @@
 #include "step/variables/starting_weights.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/room.h"
 #include "base/strings.h"
@@ -19,6 +23,33 @@ bool is_prefix(const std::string& name) { return name.empty() || name.ends_with(
 
 const char* thing(Among among) {
   return among == Among::kTrainable ? "trained variable" : among == Among::kWeights ? "weight" : "variable";
+}
+
+// What an optimizer keeps: "dense/kernel/Adam", below a weight's name, and "global_step".
+class OfOptimizer {
+ public:
+  explicit OfOptimizer(const WarmStartReport& report) {
+    for (const auto& [variable, tensor] : report.loaded) known_.insert({variable, tensor});
+    known_.insert(report.fresh.begin(), report.fresh.end());
+    known_.insert(report.left_over.begin(), report.left_over.end());
+  }
+  bool has(const std::string& name) const {
+    const size_t slash = name.rfind('/');
+    return name == "global_step" || (slash != std::string::npos && known_.contains(name.substr(0, slash)));
+  }
+
+ private:
+  std::set<std::string> known_;
+};
+
+// "; 2 begin anew: 'a', 'b'; 4 of the optimizer begin anew": those that are no weights are many, and seldom asked for.
+void append_names(std::string& out, const std::vector<std::string>& names, const OfOptimizer& optimizer, const char* what,
+                  const char* owner) {
+  std::vector<std::string> weights;
+  std::copy_if(names.begin(), names.end(), std::back_inserter(weights), [&](const auto& n) { return !optimizer.has(n); });
+  if (!weights.empty()) append(out, cat("; ", weights.size(), " ", what, ": ", some_names(weights)));
+  const size_t others = names.size() - weights.size();
+  if (others) append(out, cat("; ", others, " of ", owner, " optimizer ", what));
 }
 
 std::vector<std::string> listed(const std::set<std::string>& names) { return {names.begin(), names.end()}; }
@@ -43,9 +74,10 @@ Status other_type(const std::string& path, const std::string& tensor, const Type
 std::string WarmStartReport::text() const {
   std::string out =
       cat("warm start from ", checkpoint, ": ", loaded.size(), loaded.size() == 1 ? " variable" : " variables");
-  if (!fresh.empty()) append(out, cat("; ", fresh.size(), " begin anew: ", some_names(fresh)));
+  const OfOptimizer optimizer(*this);
+  append_names(out, fresh, optimizer, "begin anew", "the");
   if (!mismatched.empty()) append(out, cat("; of another type in it: ", some_names(mismatched)));
-  if (!left_over.empty()) append(out, cat("; ", left_over.size(), " of it left over: ", some_names(left_over)));
+  append_names(out, left_over, optimizer, "left over", "its");
   if (!unmatched.empty()) append(out, cat("; no variable matches ", some_names(unmatched)));
   return out;
 }
