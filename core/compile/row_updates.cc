@@ -20,11 +20,6 @@ namespace {
 
 constexpr int64_t kFewestColumns = 16;  // of a row, where rows pay
 
-bool is_update(const Node& node) {
-  const op::Row* row = op::find(node.op);
-  return row && row->category == op::Category::kUpdate;
-}
-
 bool gives_rows(const Node& node) { return node.operands.size() > kUpdateRows && node.operands[kUpdateRows] >= 0; }
 
 bool is_nothing(const Graph& graph, ValueId id) {
@@ -52,7 +47,7 @@ class RowUpdates {
   // The scatter that this update alone reads its gradient from; or nullptr. In 16 bits its sums would be rounded at each
   // row.
   const Node* scatter_before(const Node& node) const {
-    if (!is_update(node) || gives_rows(node)) return nullptr;
+    if (!op::is_update(node.op) || gives_rows(node)) return nullptr;
     const ValueId g = node.operands[kUpdateG];
     const Node* scatter = from_.defining_node(g);
     if (!scatter || scatter->op != "scatter" || uses_[g] != 1 || !is_nothing(from_, scatter->operands[0]))
@@ -94,7 +89,7 @@ class RowUpdates {
 
 Graph give_rows_to_updates(const Graph& graph) { return RowUpdates(graph).run(); }
 
-bool has_rows(const Node& node) { return is_update(node) && gives_rows(node); }
+bool has_rows(const Node& node) { return op::is_update(node.op) && gives_rows(node); }
 
 Tensors dense_update(Rewrite& rewrite, const Node& node, const Tensors& operands) {
   const Tensor p = operands[kUpdateP];

@@ -8,6 +8,7 @@
 #include "compile/rewrite.h"
 #include "op/decompose.h"
 #include "op/replicas.h"
+#include "tenon/op/table.h"
 
 namespace tenon {
 namespace {
@@ -21,14 +22,10 @@ bool is_full(int64_t bytes, int64_t more) {
   return bytes >= kBucketBytes || (bytes >= kLeastBucketBytes && bytes + more > kBucketBytes);
 }
 
-bool is_collective(const Node& node) {
-  return node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";
-}
-
 // How many replicas in a row a node works on; 1: each on its own.
 int64_t group_of(const Graph& graph, const Node& node) {
   const AttrValue* const group = find_attr(node.attrs, "group");
-  if (!group && !is_collective(node)) return 1;
+  if (!group && !op::is_collective(node.op)) return 1;
   const int64_t size = group ? std::get<int64_t>(*group) : 0;
   return size == 0 ? graph.replicas : size;
 }

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "compile/rewrite.h"
 #include "op/custom_node.h"
+#include "tenon/op/table.h"
 #include "tenon/ops.h"
 
 namespace tenon {
@@ -69,7 +70,7 @@ class Simplifier {
 
   // An exchange in which one replica takes part.
   static bool is_alone(const Node& node) {
-    if (node.op != "all_reduce" && node.op != "all_gather" && node.op != "reduce_scatter") return false;
+    if (!op::is_collective(node.op)) return false;
     const AttrValue* replicas = find_attr(node.attrs, "replicas");
     return replicas && std::get<int64_t>(*replicas) == 1;
   }
@@ -80,15 +81,9 @@ class Simplifier {
       if (const Tensor t = folded(node, given)) return {t};
       if (const Tensor t = identity(node, given)) return {t};
     }
-    const Tensors operands = elementwise(node) ? narrowed(given) : given;
+    const Tensors operands = op::repeats_operands(node.op) ? narrowed(given) : given;
     const bool still_fits = shape_survives(node, given, operands);
     return merged(node, still_fits ? operands : given);
-  }
-
-  static bool elementwise(const Node& node) {
-    static constexpr std::string_view kOps[] = {"add", "sub", "mul",   "div",     "max",
-                                                "min", "pow", "atan2", "compare", "select"};
-    return std::find(std::begin(kOps), std::end(kOps), node.op) != std::end(kOps);
   }
 
   // An elementwise operand that repeats one number becomes that number, rank 0.

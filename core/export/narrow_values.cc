@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <iterator>
 
+#include "tenon/op/table.h"
+
 namespace tenon {
 namespace {
 
 bool repeats_by_itself(const PortableNode& node, const PortableGraph& graph) {
-  constexpr std::string_view kOps[] = {"add", "sub", "mul", "div", "max", "min", "pow", "atan2", "compare"};
-  if (std::find(std::begin(kOps), std::end(kOps), node.op) == std::end(kOps)) return false;
+  if (!op::repeats_operands(node.op) || node.op == "select") return false;
   return node.op != "div" || is_float(graph.values[static_cast<size_t>(node.operands[0])].dtype);
 }
 

@@ -206,8 +206,7 @@ namespace {
 
 // How many replicas take part in a collective whose attributes do not say.
 void count_replicas(const Graph& graph, Node& node) {
-  const bool collective = node.op == "all_reduce" || node.op == "all_gather" || node.op == "reduce_scatter";
-  if (!collective || graph.replicas == 1 || find_attr(node.attrs, "replicas")) return;
+  if (!op::is_collective(node.op) || graph.replicas == 1 || find_attr(node.attrs, "replicas")) return;
   const AttrValue* group = find_attr(node.attrs, "group");
   const int64_t size = group && std::get<int64_t>(*group) > 0 ? std::get<int64_t>(*group) : graph.replicas;
   if (graph.replicas % size != 0)

@@ -33,18 +33,13 @@ struct Answer {
   bool asks_below = true;  // TAKE stands if the backend below takes the node too
 };
 
-// With several units these never reach the backend below: they become sums and joins there.
-bool is_collective(std::string_view op) {
-  return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
-}
-
 // What the emulator itself says of a node; TAKE: the backend below is to be asked.
 Answer own_answer(const NodeView& node, const Device& device) {
   if (const std::string refusal = refusal_of(node, device.machine.kernels); !refusal.empty())
     return {TENON_REFUSE, refusal};
   if (std::string refusal = replicas_refusal(node, device.units); !refusal.empty())
     return {TENON_REFUSE, std::move(refusal)};
-  if (device.units > 1 && is_collective(node.op())) return {TENON_TAKE, "", false};
+  if (device.units > 1 && asks_replicas(node.op())) return {TENON_TAKE, "", false};
   const bool hides = device.spec.rounds && hides_dots(node);
   return {hides || (device.units > 1 && !unrolls(node)) ? TENON_DECOMPOSE : TENON_TAKE, ""};
 }

@@ -28,8 +28,7 @@ Verdict answer(const NodeView& node, const Device& device) {
   if (is_own(node, backend)) return {TENON_DECOMPOSE, "no kernel for this op"};
   if (device.units > 1) {
     if (!unrolls(node)) return {TENON_DECOMPOSE, "drawn, or averaged, over the units"};
-    const std::string_view op = node.op();
-    if (op == "all_reduce" || op == "reduce_scatter" || op == "all_gather" || op == "replica_id") return take();
+    if (asks_replicas(node.op())) return take();
   }
   Verdict verdict = answer_of(node, backend.table);
   if (verdict.answer != TENON_TAKE) return verdict;

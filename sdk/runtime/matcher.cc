@@ -2,16 +2,9 @@
 
 #include <algorithm>
 
+#include "tenon/op/table.h"
+
 namespace tenon::plugin {
-namespace {
-
-bool is_update(std::string_view op) {
-  constexpr std::string_view kEnd = "_update";
-  return op.size() > kEnd.size() && op.substr(op.size() - kEnd.size()) == kEnd;
-}
-
-}  // namespace
-
 GraphIndex::GraphIndex(const GraphView& graph)
     : graph_(graph),
       readers_(graph.n_values()),
@@ -51,7 +44,7 @@ bool GraphIndex::changes_between(const NodeView& early, const NodeView& late) co
   for (int k = 0; k < early.operands(); ++k) {
     if (!early.has(k)) continue;
     for (const uint32_t r : readers_[early.operand_id(k)])
-      if (r > early.index() && r < late.index() && is_update(graph_.node(r).op())) return true;
+      if (r > early.index() && r < late.index() && op::is_update(graph_.node(r).op())) return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 
 #include "runtime/replicas/replica_rules.h"
 #include "tenon/op/names.h"
+#include "tenon/plugin/replicas.h"
 
 namespace tenon::plugin {
 namespace {
@@ -21,7 +22,7 @@ void find_same(const GraphView& graph, uint32_t units, Facts& facts) {
   for (uint32_t i = 0; i < graph.n_constants(); ++i) facts.same[graph.constant(i).value] = true;
   for (uint32_t i = 0; i < graph.n_nodes(); ++i) {
     const NodeView node = graph.node(i);
-    const bool same = is_collective(node.op()) ? joins_all(node, units) : !draws(node) && all_same(node, facts);
+    const bool same = asks_replicas(node.op()) ? joins_all(node, units) : !draws(node) && all_same(node, facts);
     for (int k = 0; k < node.results(); ++k)
       if (node.has_result(k)) facts.same[node.result_id(k)] = same;
   }
@@ -67,10 +68,6 @@ void find_summed(const GraphView& graph, uint32_t units, Facts& facts) {
 bool is_f16(const NodeView& node) { return node.in(0).dtype() == TENON_F16 || node.out(0).dtype() == TENON_F16; }
 
 }  // namespace
-
-bool is_collective(std::string_view op) {
-  return op == "all_gather" || op == "all_reduce" || op == "reduce_scatter" || op == "replica_id";
-}
 
 bool draws(const NodeView& node) {
   if (node.op() == "attention" || node.op() == "attention_grad") return node.f64("rate") > 0;

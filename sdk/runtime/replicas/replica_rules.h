@@ -17,7 +17,6 @@ struct ReplicaFacts {
 };
 ReplicaFacts find_facts(const GraphView& graph, uint32_t units);
 
-bool is_collective(std::string_view op);
 // Whether each unit draws numbers of its own.
 bool draws(const NodeView& node);
 // Whether a collective is over all units, and leaves the same everywhere.

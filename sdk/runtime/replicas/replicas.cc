@@ -6,6 +6,8 @@
 
 #include "runtime/replicas/replica_rules.h"
 #include "runtime/replicas/replica_values.h"
+#include "tenon/op/names.h"
+#include "tenon/op/table.h"
 
 namespace tenon::plugin {
 namespace {
@@ -65,7 +67,7 @@ class Unroller {
   void add(const NodeView& node) {
     for (int k = 0; k < node.results(); ++k)
       if (node.has_result(k)) values_.define(node.result_id(k), node.index());
-    if (is_collective(node.op())) return add_collective(node);
+    if (asks_replicas(node.op())) return add_collective(node);
     if (draws(node)) return add_draw(node);
     bool same = true, sum = false;
     for (int k = 0; k < node.operands(); ++k) {
@@ -289,9 +291,10 @@ UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const Unro
   }
 }
 
+bool asks_replicas(std::string_view op) { return op::is_collective(op) || op == "replica_id"; }
+
 std::string replicas_refusal(const NodeView& node, uint32_t units) {
-  const std::string_view op = node.op();
-  if (op != "all_gather" && op != "all_reduce" && op != "reduce_scatter") return {};
+  if (!op::is_collective(node.op())) return {};
   const int64_t group = node.i64("group"), size = group == 0 ? units : group, replicas = node.i64("replicas", 1);
   if (size >= 1 && size <= units && units % size == 0 && replicas == size) return {};
   return std::to_string(replicas) + " replicas in groups of " + std::to_string(size) + ", but the device has " +
@@ -302,7 +305,9 @@ bool unrolls(const NodeView& node) {
   if (node.op() == "batch_norm" || node.op() == "batch_norm_grad") return node.i64("group", 1) == 1;
   if (node.op() != "attention" && node.op() != "attention_grad") return true;
   // what is dropped is drawn for all units at once, so the bias must be of each example
-  const int q = node.op() == "attention" ? 0 : 1, bias = q == 0 ? 3 : 6;
+  const bool forward = node.op() == "attention";
+  const int q = forward ? op::attention::q : op::attention_grad::q,
+            bias = forward ? op::attention::bias : op::attention_grad::bias;
   return node.f64("rate") == 0 || !node.has(bias) || node.in(bias).dim(0) == node.in(q).dim(0);
 }
 

@@ -45,6 +45,26 @@ constexpr int arithmetic_operands(const Row& row) {
   return first == "x:" ? 1 : first == "a:" ? 2 : 0;
 }
 
+// Whether an element is made of `a` and `b` of one type, and either may have rank 0 and be repeated: such as add, compare
+// and select.
+constexpr bool repeats_operands(std::string_view op) {
+  const Row* row = find(op);
+  return row && row->category == Category::kElementwise && row->signature.find("a:") != std::string_view::npos &&
+         row->signature.find(" b:") != std::string_view::npos;
+}
+
+// all_gather, all_reduce, reduce_scatter.
+constexpr bool is_collective(std::string_view op) {
+  const Row* row = find(op);
+  return row && row->category == Category::kCollective;
+}
+
+// Of an optimizer: sgd_update and so on.
+constexpr bool is_update(std::string_view op) {
+  const Row* row = find(op);
+  return row && row->category == Category::kUpdate;
+}
+
 // REQUIRED: there is one. In a constant expression a wrong name does not compile.
 constexpr const Row& row(std::string_view name) { return *find(name); }
 

@@ -11,6 +11,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tenon/plugin/graph_builder.h"
@@ -39,6 +40,10 @@ UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const Unro
 // Why a device of so many units cannot do the collective: its groups are no equal shares of the units, or it is for another
 // number of replicas than a group has. Empty for what it can do, and for other nodes.
 std::string replicas_refusal(const NodeView& node, uint32_t units);
+
+// A collective, or replica_id: with several units unroll_replicas writes sums, joins and numbers in its place, so that no
+// kernel is asked for it.
+bool asks_replicas(std::string_view op);
 
 // Whether unroll_replicas can write the node for several units; a composite that it cannot is to be decomposed.
 bool unrolls(const NodeView& node);
