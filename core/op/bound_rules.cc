@@ -179,6 +179,11 @@ void cumsum_rule(BoundedNode& n) {
   n.result(0, n.bounds(0));
 }
 
+void logsumexp_rule(BoundedNode& n) {
+  n.mask(0, n.list("axes"), -kInf);
+  n.result(0, without(n.bounds(0), n.list("axes")));
+}
+
 void softmax_rule(BoundedNode& n) {
   n.mask(0, {n.i64("axis")}, -kInf);
   n.result(0, n.bounds(0));
@@ -234,6 +239,7 @@ constexpr Named kRules[] = {
     {"log_softmax", softmax_rule},
     {"softmax_grad", softmax_grad_rule},
     {"log_softmax_grad", softmax_grad_rule},
+    {"logsumexp", logsumexp_rule},
     {"global_norm", global_norm_rule},
     {"all_reduce", each_its_own},
     {"all_gather", all_gather_rule},

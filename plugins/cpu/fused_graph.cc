@@ -24,6 +24,7 @@ plugin::Rewritten rewrite(const plugin::GraphView& given, const plugin::Env&) {
                                    {"dot", update_of_product},
                                    {"dropout", product_dropout},
                                    {"attention", attention_of_rows},
+                                   {"mul", exp_of_rows},
                                    {"broadcast", broadcast_channels},
                                    {"activation", activated_sums},
                                    {"add", conv_with_residual},

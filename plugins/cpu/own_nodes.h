@@ -45,6 +45,9 @@ struct batch_norm_grad_input {
 struct channels {
   enum : int { x, v };
 };
+struct exp_of_rows {
+  enum : int { x, shift, g };
+};
 struct attention_rows {
   enum : int { q, k, v, bias, i };
 };

@@ -43,6 +43,11 @@ const std::vector<Function> kOps = {
     UNARY_OF_NUMBERS(square),
     UNARY_OF_NUMBERS(sign),
     REDUCTION(reduce_mean),
+    {"logsumexp",
+     [](A& a) {
+       auto x = a.floats({2, 3});
+       logsumexp(x, a.list({1}, kNoAxes));
+     }},
     {"constant",
      [](A& a) {
        constant(a.graph(), {DType::kF32, a.shape({2, 3}, {{-1}, {kMost, kMost}})}, "1234");

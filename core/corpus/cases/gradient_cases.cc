@@ -200,6 +200,9 @@ void add_network_gradients(Cases& cases) {
     add_one(cases, "log_softmax", cat("axis ", axis), {uniform(kF32, {4, 5}, 1)},
             [=](const Tensors& in) { return log_softmax(in[0], axis); });
   }
+  for (const Ints& axes : {Ints{1}, Ints{0, 2}})
+    add_one(cases, "logsumexp", axes.size() > 1 ? "of two axes" : "of one", {uniform(kF32, {3, 4, 2}, 1)},
+            [=](const Tensors& in) { return logsumexp(in[0], axes); });
   const auto loss = [](const Tensors& in) { return softmax_cross_entropy_per_example(in[0], in[1]).loss; };
   add_one(cases, "softmax_cross_entropy", "labels", {uniform(kF32, {4, 5}, 1), values(DType::kI32, {4}, {0, 4, 2, 2})},
           loss);

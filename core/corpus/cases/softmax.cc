@@ -39,6 +39,31 @@ void add_softmaxes(Cases& cases) {
                       cat("far from 0, ", sign * 320, ", ", name_of({t, s}), " axis ", axis));
 }
 
+void add_logsumexp(Cases& cases, const Input& x, const Ints& axes, const std::string& what) {
+  std::string at = " axes";
+  for (int64_t a : axes) at += cat(" ", a);
+  add_op(cases, {"logsumexp", cat(what, axes.empty() ? " no axes" : at), {x}, [=](const Tensors& in) {
+                   return emit_all("logsumexp", in, {{"axes", axes}});
+                 }});
+}
+
+void add_logsumexps(Cases& cases) {
+  const std::pair<Shape, Ints> kFolded[] = {
+      {{}, {}},          {{5, 3}, {}},     {{7}, {0}},        {{5, 33}, {0}},        {{5, 33}, {1}},
+      {{5, 33}, {0, 1}}, {{3, 1}, {1}},    {{3, 5, 17}, {1}}, {{3, 5, 17}, {0, 2}},  {{3, 5, 17}, {1, 2}},
+      {{4, 1000}, {1}},  {{1000, 4}, {0}}, {{2, 9000}, {1}},  {{2, 3, 4, 5}, {1, 2}}};
+  for (DType t : kFloats) {
+    for (const auto& [s, axes] : kFolded) add_logsumexp(cases, uniform(t, s, 1, -6, 6), axes, name_of({t, s}));
+    for (double middle : {320.0, -320.0})
+      for (int64_t axis : {0, 1})
+        add_logsumexp(cases, uniform(t, {3, 40}, 3, middle - 20, middle + 20), {axis},
+                      cat("far from 0, ", middle, ", ", dtype_name(t)));
+  }
+  const Doubles odd{1e30, 0, 1e30, -kInf, 0, 1, -kInf, -kInf, -kInf, kNaN, 0, 1, kInf, 0, 1, kInf, -kInf, kNaN};
+  for (DType t : {DType::kF32, DType::kBF16, DType::kF64})
+    for (int64_t axis : {0, 1}) add_logsumexp(cases, values(t, {6, 3}, odd), {axis}, cat("edges ", dtype_name(t)));
+}
+
 void add_cross_entropy(Cases& cases, const Input& x, const Input& label, const CrossEntropyOptions& o,
                        const std::string& what) {
   const Shape rows(x.type.shape.dims().first(static_cast<size_t>(x.type.shape.rank() - 1)));
@@ -108,6 +133,7 @@ void add_dropouts(Cases& cases) {
 
 void add_softmax_cases(Cases& cases) {
   add_softmaxes(cases);
+  add_logsumexps(cases);
   add_cross_entropies(cases);
   add_dropouts(cases);
 }

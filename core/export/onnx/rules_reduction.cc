@@ -46,12 +46,21 @@ std::vector<Written> softmax_rule(NodeScribe& n) {
   return n.narrow(n.write(n.op(), {n.wide_in(0)}, {number_field("axis", n.number("axis"))}), dtype);
 }
 
+std::vector<Written> logsumexp_rule(NodeScribe& n) {
+  const Ints axes = n.fixed_list("axes");
+  if (axes.empty()) return {{n.in(0)}};
+  const DType dtype = NodeScribe::wide(n.dtype());
+  const Ref y = n.write("ReduceLogSumExp", {n.wide_in(0), n.nodes().ints(axes)}, {number_field("keepdims", 0)});
+  return n.narrow(y, dtype);
+}
+
 constexpr NodeRule kReductionRules[] = {
     {"reduce", reduce_rule},
     {"argmax", argmax_rule},
     {"cumsum", cumsum_rule},
     {"softmax", softmax_rule, "Softmax"},
     {"log_softmax", softmax_rule, "LogSoftmax"},
+    {"logsumexp", logsumexp_rule},
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every op of the op set as a function: 44 primitives and 48 composites (`tenon inspect ops` lists them
+// Every op of the op set as a function: 44 primitives and 49 composites (`tenon inspect ops` lists them
 // with their edges). Composites are taken whole by the backends that know them and lowered to
 // primitives for the others; what an op means does not depend on the device.
 //
@@ -188,6 +188,8 @@ Tensor softmax(Tensor x, int64_t axis = -1);
 Tensor log_softmax(Tensor x, int64_t axis = -1);
 Tensor softmax_grad(Tensor dy, Tensor y, int64_t axis);
 Tensor log_softmax_grad(Tensor dy, Tensor y, int64_t axis);
+// log of the sum of exp(x) over the axes (none: all), as TensorFlow's reduce_logsumexp; its gradient is softmax.
+Tensor logsumexp(Tensor x, const Ints& axes = {}, bool keepdims = false);
 struct CrossEntropyOptions {
   double on = 1, off = 0;
   int64_t ignore = INT64_MIN;  // this label costs 0

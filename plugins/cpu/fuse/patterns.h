@@ -28,6 +28,7 @@ std::optional<Match> conv_batch_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> grad_input_batch_norm_grad(const Matching& m, const NodeView& norm);
 std::optional<Match> conv_norm(const Matching& m, const NodeView& norm);
 std::optional<Match> expanded_depthwise(const Matching& m, const NodeView& depthwise);
+std::optional<Match> exp_of_rows(const Matching& m, const NodeView& product);
 std::optional<Match> update_of_product(const Matching& m, const NodeView& dot);
 std::optional<Match> product_dropout(const Matching& m, const NodeView& dropout);
 std::optional<Match> attention_of_rows(const Matching& m, const NodeView& attention);

@@ -47,7 +47,7 @@ void add_convolution(KernelTable& table);    // conv, conv_bias_act, both gradie
 void add_pooling(KernelTable& table);        // max_pool, avg_pool and gradients
 void add_normalization(KernelTable& table);  // batch_norm* and its gradient
 void add_layer_norm(KernelTable& table);     // layer_norm and its gradient
-void add_softmax(KernelTable& table);        // softmax, log_softmax, softmax_cross_entropy and gradients
+void add_softmax(KernelTable& table);        // softmax, log_softmax, logsumexp, softmax_cross_entropy, gradients
 void add_attention(KernelTable& table);      // attention, attention_grad
 void add_recurrent(KernelTable& table);      // lstm, gru and gradients
 void add_random(KernelTable& table);         // random, dropout

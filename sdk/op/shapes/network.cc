@@ -217,6 +217,8 @@ void log_softmax(Infer& c) { softmax(c); }
 void softmax_grad(Infer& c) { c.expect_same_type(0, 1), softmax(c); }
 void log_softmax_grad(Infer& c) { softmax_grad(c); }
 
+void logsumexp(Infer& c) { c.result(c.dtype(0), without(c.shape(0), c.axes("axes", c.shape(0).rank()))); }
+
 void softmax_cross_entropy(Infer& c) {
   using from = op::softmax_cross_entropy;
   const Type loss{computed_in(c.dtype(from::x)), rows(c, from::x, from::label)};

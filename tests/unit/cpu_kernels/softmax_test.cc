@@ -95,6 +95,42 @@ TEST_P(Softmax, HugeArgumentsStayFiniteAndNanSpreadsOverItsRow) {
   for (size_t i = 0; i < z.size(); ++i) EXPECT_EQ(std::isnan(z[i]), i % 9 == 4);
 }
 
+TEST_P(Softmax, LogsumexpEqualsTheDefinitionAlongAnyAxis) {
+  for (const Line& l : kLines) {
+    if (l.dims[static_cast<size_t>(l.axis)] > 20000) continue;  // few long lines are left to `reduce`
+    const Floats x = random(product(l.dims), -30, 30);
+    Dims rows = l.dims;
+    rows.erase(rows.begin() + l.axis);
+    Doubles want;
+    each_line(l, [&](int64_t at, int64_t step, int64_t n) {
+      double sum = 0;
+      for (int64_t k = 0; k < n; ++k) sum += std::exp(static_cast<double>(x[static_cast<size_t>(at + k * step)]));
+      want.push_back(std::log(sum));
+    });
+    const auto y = run(1, [&](NodeRun& n) {
+      n.in(TENON_F32, l.dims, x).out(TENON_F32, rows).op("logsumexp").attr_list("axes", {l.axis});
+    });
+    expect_near(y.get(0), want, 2e-6);
+  }
+}
+
+TEST_P(Softmax, LogsumexpOfInfinitiesIsInfiniteAndOfNanNan) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Floats rows = {-inf, -inf, -inf, -inf, 2, -inf, inf, 0, -inf, inf, inf, 1, inf, kNaN, -inf};
+  Floats columns;
+  for (size_t i = 0; i < 3; ++i)
+    for (size_t r = 0; r < 5; ++r) columns.push_back(rows[3 * r + i]);
+  const auto of = [&](const Dims& dims, const Floats& x, int64_t axis) {
+    return run(1,
+               [&](NodeRun& n) {
+                 n.in(TENON_F32, dims, x).out(TENON_F32, {5}).op("logsumexp").attr_list("axes", {axis});
+               })
+        .get(0);
+  };
+  expect_near(of({5, 3}, rows, 1), Floats{-inf, 2, inf, inf, kNaN}, 0);
+  expect_near(of({3, 5}, columns, 0), Floats{-inf, 2, inf, inf, kNaN}, 0);
+}
+
 TEST_P(Softmax, NarrowRowsAreRoundedOnce) {
   const std::vector<uint16_t> zeros(4, 0);
   for (int32_t t : {TENON_BF16, TENON_F16})

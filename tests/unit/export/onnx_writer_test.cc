@@ -142,6 +142,15 @@ std::string onnx_refusal(const TensorFunction& function, const std::string& path
 Outputs angles(const Features& in) { return {{"y", last(atan2(in["x"], in["x"] + 1))}}; }
 Outputs same_numbers(const Features& in) { return {{"y", last(in["x"])}}; }
 
+TEST(OnnxWriter, WritesLogsumexpAsOneNode) {
+  const OnnxFile written(
+      [](const Features& in) {
+        return Outputs{{"y", last(logsumexp(in["x"], {1}))}};
+      },
+      {{"x", {DType::kF32, {4}}}});
+  EXPECT_EQ(written.ops(), (std::vector<std::string>{"ReduceLogSumExp", "Identity"}));
+}
+
 TEST(OnnxWriter, ListsWhatOnnxDoesNotHave) {
   TemporaryDirectory directory;
   EXPECT_EQ(onnx_refusal(angles, directory / "a.onnx"),

@@ -27,6 +27,8 @@ TEST(Bounded, ElementsStayAndFoldsSeeWhatIsThere) {
     out.push_back(cumsum(y, 0));
     out.push_back(cumsum(y, 0, true, true));
     out.push_back(global_norm({y}));
+    out.push_back(logsumexp(y, {0}));
+    out.push_back(logsumexp(y, {0, 1}, true));
     out.push_back(reduce_sum(ones_like(y)));
     out.push_back(cast(dimension_size(y, 0), DType::kF64));
     return out;

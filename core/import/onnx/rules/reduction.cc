@@ -130,18 +130,8 @@ void log_sum(Call& c) {
 void log_sum_exp(Call& c) {
   if (folded_nothing(c, -INFINITY)) return;
   const Tensor x = c.in(0);
-  Over o = over(c, x.rank());
-  if (o.nothing) return c.give(x);
-  Over wide = o;
-  wide.keep = true;
-  const Tensor high = fold(x, wide, ReduceKind::kMax);
-  const Tensor finite =
-      select(compare(abs(high), scalar_like(high, INFINITY), CompareKind::kLt), high, scalar_like(high, 0));
-  const Tensor sum = log(fold(exp(x - finite), wide, ReduceKind::kSum)) + finite;
-  Ints dims;
-  for (int a = 0; a < x.rank(); ++a)
-    if (o.keep || std::find(o.axes.begin(), o.axes.end(), a) == o.axes.end()) dims.push_back(sum.dim(a));
-  c.give(reshaped(sum, dims));
+  const Over o = over(c, x.rank());
+  c.give(o.nothing ? x : logsumexp(x, o.axes, o.keep));
 }
 
 template <Tensor (*F)(Tensor, int64_t)>

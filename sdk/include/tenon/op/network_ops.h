@@ -105,6 +105,12 @@ inline constexpr Row kNetworkOps[] = {
      "dy:F y:F ; axis:i64 -> dx",
      Level::kComposite, Category::kSoftmax, Values::kComputed, {Units::kAxis}, 20, "",
      "The gradient of log_softmax from its result: dy - exp(y) times the sum of dy along the axis."},
+    {"logsumexp",
+     "x:F ; axes:list -> y",
+     Level::kComposite, Category::kSoftmax, Values::kComputed, {Units::kAxes}, 20, "",
+     "The logarithm of the sum of exp(x) over `axes`, the largest taken out: max + log of the sum of exp(x - max). "
+     "Of -inf alone it is -inf, with +inf +inf, with NaN NaN. Nothing folded is a copy. Its gradient, softmax, is 0 "
+     "where all are -inf."},
     {"softmax_cross_entropy",
      "x:F label:N ; on:f64=1 off:f64=0 ignore:i64=-9223372036854775808 -> loss lse",
      Level::kComposite, Category::kSoftmax, Values::kComputed, {Units::kLastAxis}, 20,
