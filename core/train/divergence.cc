@@ -256,7 +256,7 @@ std::string Estimator::Impl::judge(TracedFunction& function, const StepInput& da
   return cat(out, more.ok() ? *more : cat("; ", more.status().message()));
 }
 
-Status Estimator::Impl::judged(const Status& why, const TrainInput& input) {
+Status Estimator::Impl::with_cause(const Status& why, const TrainInput& input) {
   const auto with = [&](const std::string& more) { return Status(why.code(), cat(why.message(), more)); };
   discard();
   Result<CheckpointManager> manager = open_checkpoints(config);

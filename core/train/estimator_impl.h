@@ -143,7 +143,7 @@ struct Estimator::Impl {
   std::string judge(TracedFunction& function, const StepInput& data, CheckpointManager* manager,
                     std::optional<PipelineState> failed, const std::string& variable);
   // The same for a loss of evaluation; `input` is what it is trained on. Returns `why` with that text.
-  Status judged(const Status& why, const TrainInput& input);
+  Status with_cause(const Status& why, const TrainInput& input);
 
   // What backends log goes to the events, for as long as it lives: one call of the Estimator.
   class Listening {

@@ -30,7 +30,7 @@ Result<TrainAndEvaluateResult> train_and_evaluate(Estimator& estimator, const Tr
                                                        .drop_remainder = eval.drop_remainder,
                                                        .name = eval.name,
                                                        .hooks = eval.hooks});
-    if (!evaluated.ok()) return failed(estimator.judged(evaluated.status(), train.input));
+    if (!evaluated.ok()) return failed(estimator.with_cause(evaluated.status(), train.input));
     result.eval = evaluated.take();
     if (const Status status = run.evaluated(result.eval); !status.ok()) return failed(status);
     step = result.train.global_step;

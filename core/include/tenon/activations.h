@@ -5,8 +5,8 @@
 //   dense(x, {.units = 3, .activation = "softmax"});                               // by Keras's name
 //   dense(x, {.units = 3, .activation = [](Tensor x) { return x * sigmoid(x); }});  // one's own
 //
-// tanh, softmax and log_softmax, functions of ops.h, are activations as well. Formulas and defaults are Keras's functions';
-// NaN stays NaN. All throw tenon::Error.
+// tanh, softmax and log_softmax, functions of ops.h, are activations as well. Formulas and defaults are Keras's
+// functions'; NaN stays NaN. All throw tenon::Error.
 #pragma once
 
 #include <concepts>
@@ -76,8 +76,8 @@ inline constexpr ActivationFunction hard_sigmoid{Activation::kHardSigmoid};
 inline constexpr ActivationFunction hard_swish{Activation::kHardSwish};
 inline constexpr ActivationFunction hard_silu = hard_swish;
 
-// Made of ops, which backends fuse with what is around them. Options with further numbers than their defaults are functions
-// of one's own: `.activation = [](Tensor x) { return celu(x, 2); }`.
+// Made of ops, which backends fuse with what is around them. Options with further numbers than their defaults are
+// functions of one's own: `.activation = [](Tensor x) { return celu(x, 2); }`.
 Tensor celu(Tensor x, double alpha = 1);               // x, or alpha (e^(x / alpha) - 1) below 0
 Tensor exponential(Tensor x);                          // e^x
 Tensor glu(Tensor x, int64_t axis = -1);               // the first half of the axis times the sigmoid of the second

@@ -4,12 +4,12 @@
 //   Model base = applications::EfficientNetB0({.include_top = false, .input_shape = {160, 160, 3}, .pooling = "avg"});
 //   Model mine({x}, {Dense(5)(base(x))});                    // a head of one's own; tenon/model.h says how base is frozen
 //
-// A model has what its paper has, in Keras's form: names of layers and variables ("conv1_conv/kernel"), momentum and epsilon of
-// batch normalization, initializers. So weights that Keras wrote are found by name. Layers that Keras leaves unnamed are
-// numbered as in a fresh session of Keras. Building a model neither draws nor keeps weights.
+// A model has what its paper has, in Keras's form: names of layers and variables ("conv1_conv/kernel"), momentum and
+// epsilon of batch normalization, initializers. So weights that Keras wrote are found by name. Layers that Keras leaves
+// unnamed are numbered as in a fresh session of Keras. Building a model neither draws nor keeps weights.
 //
-// Images are [B,H,W,C]. What a model expects of pixels says its preprocess_input(): most take what preprocess_input() makes
-// of 0 to 255; MobileNetV3, EfficientNet, EfficientNetV2 and ConvNeXt take 0 to 255 and do it themselves.
+// Images are [B,H,W,C]. What a model expects of pixels says its preprocess_input(): most take what preprocess_input()
+// makes of 0 to 255; MobileNetV3, EfficientNet, EfficientNetV2 and ConvNeXt take 0 to 255 and do it themselves.
 //
 // All functions throw tenon::Error.
 #pragma once
@@ -39,8 +39,8 @@ struct Options {
   int64_t depth_multiplier = 1;       // MobileNet
   bool minimalistic = false;          // MobileNetV3: no hard swish, no squeeze and excite, kernels of 3
   bool include_preprocessing = true;  // MobileNetV3, EfficientNetV2, ConvNeXt
-  // EfficientNet: the weights are those of ImageNet that Keras publishes, which have deviations where variances belong. As
-  // with Keras's weights = "imagenet", pixels are divided by the deviations' roots once more.
+  // EfficientNet: the weights are those of ImageNet that Keras publishes, which have deviations where variances belong.
+  // As with Keras's weights = "imagenet", pixels are divided by the deviations' roots once more.
   bool imagenet_weights = false;
   std::optional<double> dropout = {};              // before the classifier, where there is one
   std::optional<double> drop_connect_rate = {};    // EfficientNets, AmoebaNet: of whole branches, an example at a time
@@ -96,10 +96,11 @@ Model ConvNeXtSmall(const Options& options = {});
 Model ConvNeXtBase(const Options& options = {});
 Model ConvNeXtLarge(const Options& options = {});
 Model ConvNeXtXLarge(const Options& options = {});
-// Dosovitskiy et al. 2020: 16x16 patches, 12 layers of 12 heads, 768 wide; torchvision's form, 86,567,656 parameters for 1,000
-// classes. Of a known size. Without a classifier: the class token, [B, 768]; no pooling.
+// Dosovitskiy et al. 2020: 16x16 patches, 12 layers of 12 heads, 768 wide; torchvision's form, 86,567,656 parameters
+// for 1,000 classes. Of a known size. Without a classifier: the class token, [B, 768]; no pooling.
 Model ViTB16(const Options& options = {});
-// Real et al. 2018, in the form that TensorFlow's TPU models have, without the head that helps training. Of a known size.
+// Real et al. 2018, in the form that TensorFlow's TPU models have, without the head that helps training. Of a known
+// size.
 Model AmoebaNetD(const Options& options = {});
 
 // What a model expects of pixels 0 to 255, by Keras's names.

@@ -7,8 +7,8 @@
 // The bytes go to a temporary (.NAME.tmp-PID-RANDOM) in the same directory; commit() makes them durable, renames the
 // temporary over the file and makes the directory durable. Without commit(), or after an error, the destructor removes
 // the temporary, and what was there is untouched. A name that is a link is followed: the file that it leads to is
-// replaced, or made, and the link stays. What replaces a file has its permissions, and its owner where the system allows
-// it; a file that may not be written is not replaced.
+// replaced, or made, and the link stays. What replaces a file has its permissions, and its owner where the system
+// allows it; a file that may not be written is not replaced.
 //
 // What cannot be replaced (a device, a pipe, what /proc/self/fd names) is refused, or, for outputs that a person named,
 // written as it is.

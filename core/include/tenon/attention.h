@@ -1,10 +1,10 @@
-// Attention without heads and projections, with Keras's names, defaults and formulas, as functions and as objects; those with
-// heads are MultiHeadAttention and GroupQueryAttention of layer_classes.h.
+// Attention without heads and projections, with Keras's names, defaults and formulas, as functions and as objects;
+// those with heads are MultiHeadAttention and GroupQueryAttention of layer_classes.h.
 //
 //   Tensor read = Attention()({query, value});           // query [B,T,D], value [B,S,D] -> [B,T,D]
 //
-// Steps of the query that a mask (tenon/masking.h) leaves out give 0, those of the value are not looked at. All functions throw
-// tenon::Error.
+// Steps of the query that a mask (tenon/masking.h) leaves out give 0, those of the value are not looked at. All
+// functions throw tenon::Error.
 #pragma once
 
 #include <string>

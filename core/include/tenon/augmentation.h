@@ -1,13 +1,13 @@
-// Random changes of images, with Keras's names, defaults and formulas, as functions and as objects. Only while training:
-// otherwise images pass as they are (random_crop: cut in the middle). Images are [B,H,W,C] and integers (pixels) become
-// f32; each image has draws of its own. Draws depend on the seed, the step and the layer's name alone, not on the device.
-// All functions throw tenon::Error.
+// Random changes of images, with Keras's names, defaults and formulas, as functions and as objects. Only while
+// training: otherwise images pass as they are (random_crop: cut in the middle). Images are [B,H,W,C] and integers
+// (pixels) become f32; each image has draws of its own. Draws depend on the seed, the step and the layer's name alone,
+// not on the device. All functions throw tenon::Error.
 //
 //   Sequential augment({RandomFlip({.mode = FlipMode::kHorizontal}), RandomRotation({.factor = 0.1})});
 //
 // Unlike Keras 3, the two axes of a flip are drawn apart, the contrast may get lower too, a crop is one at inference, a
-// saturation ends at that of pure colours, where Keras lets it grow up to the end of value_range, and a rectangle has the
-// pixels whose centres lie in it, where Keras's all but never has those of the first row or column.
+// saturation ends at that of pure colours, where Keras lets it grow up to the end of value_range, and a rectangle has
+// the pixels whose centres lie in it, where Keras's all but never has those of the first row or column.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ Tensor random_rotation(Tensor x, const RandomRotationOptions& options);
 Tensor random_zoom(Tensor x, const RandomZoomOptions& options);
 Tensor random_translation(Tensor x, const RandomTranslationOptions& options);
 
-// Pixel (x, y), counted from the upper left corner, is the image's at (x + u y, y + v x), u of x_factor and v of y_factor,
-// in half of the images both with the other sign.
+// Pixel (x, y), counted from the upper left corner, is the image's at (x + u y, y + v x), u of x_factor and v of
+// y_factor, in half of the images both with the other sign.
 Tensor random_shear(Tensor x, const RandomShearOptions& options);
 
 // (x - m) u + m, m the mean of each channel of the image, within value_range.
@@ -124,9 +124,10 @@ struct RandAugmentOptions {
   ResizeMethod interpolation = ResizeMethod::kBilinear;
   std::string name = "rand_augment";
 };
-// num_ops changes one after the other, each drawn for each image (Keras: for the batch) of eleven: shear, translation, rotation,
-// brightness, colour degeneration, contrast, sharpness, posterization, solarization, automatic contrast, equalization
-// (Cubuk et al. 2020). All are made and one of them taken, as in Keras. Images have three channels: red, green, blue.
+// num_ops changes one after the other, each drawn for each image (Keras: for the batch) of eleven: shear, translation,
+// rotation, brightness, colour degeneration, contrast, sharpness, posterization, solarization, automatic contrast,
+// equalization (Cubuk et al. 2020). All are made and one of them taken, as in Keras. Images have three channels: red,
+// green, blue.
 Tensor rand_augment(Tensor x, const RandAugmentOptions& options = {});
 
 struct RandomErasingOptions {
@@ -142,22 +143,22 @@ Tensor random_erasing(Tensor x, const RandomErasingOptions& options = {});
 // One place for all images of a batch. Smaller images, and all that is no training, as center_crop has them.
 Tensor random_crop(Tensor x, const RandomCropOptions& options);
 
-// Takes {images} or {images, labels, ..} and returns all of them, each example mixed with another one of the batch; each is taken
-// once as the other. Labels are floats with the batch first: one_hot() of classes. On several units, each mixes its own
-// examples.
+// Takes {images} or {images, labels, ..} and returns all of them, each example mixed with another one of the batch;
+// each is taken once as the other. Labels are floats with the batch first: one_hot() of classes. On several units, each
+// mixes its own examples.
 // w of it and 1 - w of the other, w of Beta(alpha, alpha) for each example (Zhang et al. 2018).
 Tensors mix_up(const Tensors& images_and_labels, const MixUpOptions& options = {});
 Tensor mix_up(Tensor images, const MixUpOptions& options = {});
 
-// A rectangle of the other one in it, and labels in proportion to the pixels (Yun et al. 2019; Keras takes the rectangle's
-// size before it is cut to pixels). The rectangle has 1 - w of the area, w of Beta(a, a), a drawn from the
+// A rectangle of the other one in it, and labels in proportion to the pixels (Yun et al. 2019; Keras takes the
+// rectangle's size before it is cut to pixels). The rectangle has 1 - w of the area, w of Beta(a, a), a drawn from the
 // factor for the whole batch.
 Tensors cut_mix(const Tensors& images_and_labels, const CutMixOptions& options = {});
 Tensor cut_mix(Tensor images, const CutMixOptions& options = {});
 
-// Keras 2's, which give images of another height or width in each step: no program of fixed shapes has such, whatever the device.
-// Training is refused, in the words in which a TPU does it; otherwise images pass as they are. RandomZoom does nearly the same
-// within the images' size.
+// Keras 2's, which give images of another height or width in each step: no program of fixed shapes has such, whatever
+// the device. Training is refused, in the words in which a TPU does it; otherwise images pass as they are. RandomZoom
+// does nearly the same within the images' size.
 struct RandomHeightOptions {
   Factor factor = 0;
   Interpolation interpolation = Interpolation::kBilinear;

@@ -14,8 +14,8 @@ struct BatchDotOptions {
   bool normalize = false;  // divides both by their Euclidean norms along those axes first: the cosine
   std::string name = "dot";
 };
-// Takes two tensors and sums their products over an axis of each, example by example: a[B,i..], b[B,j..] -> [B, i.. and j..
-// without those axes], [B,1] where none is left. Throws Error.
+// Takes two tensors and sums their products over an axis of each, example by example: a[B,i..], b[B,j..] -> [B, i.. and
+// j.. without those axes], [B,1] where none is left. Throws Error.
 Tensor batch_dot(const Tensors& xs, const BatchDotOptions& options);
 
 class Dot : public LayerOf<Dot> {

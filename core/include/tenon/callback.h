@@ -38,7 +38,8 @@ struct TrainingSite;  // what the core's own hooks look into
 // "loss", the metrics by name; at the end of an epoch those of validation too, "val_loss".
 using Logs = std::map<std::string, double>;
 
-// The training that a callback is called by. It lives as long as the call of fit() or train(). All functions throw Error.
+// The training that a callback is called by. It lives as long as the call of fit() or train(). All functions throw
+// Error.
 class TrainingRun {
  public:
   virtual ~TrainingRun() = default;
@@ -48,14 +49,15 @@ class TrainingRun {
   virtual int64_t steps_per_epoch() const { return 0; }  // of evaluation and prediction: all; 0: not known yet
   // Each step's loss in the last call of the device.
   virtual std::span<const float> losses() const = 0;
-  // The same of what an Estimator's model function gives to be looked at (EstimatorSpec::training_tensors): the names, and
-  // each step's values, none of another name. Logs have their means, as that of the loss.
+  // The same of what an Estimator's model function gives to be looked at (EstimatorSpec::training_tensors): the names,
+  // and each step's values, none of another name. Logs have their means, as that of the loss.
   virtual std::vector<std::string> tensors() const { return {}; }
   virtual std::span<const float> values(std::string_view /*tensor*/) const { return {}; }
   virtual const std::string& device() const = 0;
   // The step as it was traced; none before that is done.
   virtual std::vector<GraphNode> graph() const;
-  // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the limit.
+  // How fast this call of fit() or train() was so far, without evaluation, and whether the input or the device is the
+  // limit.
   virtual Throughput throughput() const { return {}; }
 
   // How long a step would take on the machine that an emulating device stands for; 0: nothing is predicted.
@@ -70,15 +72,16 @@ class TrainingRun {
   virtual Array read(std::string_view variable) const = 0;
   virtual void write(std::string_view variable, const Array& value) = 0;
 
-  // The optimizer's averages, as variables by the weights that they are of: none without use_ema. Nothing where the run does
-  // not know.
+  // The optimizer's averages, as variables by the weights that they are of: none without use_ema. Nothing where the run
+  // does not know.
   virtual std::optional<std::map<std::string, std::string>> averages() const { return std::nullopt; }
 
   // The optimizer's, as the next step uses it. A schedule gives its value and cannot be set.
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double value) = 0;
 
-  // All variables, or the model's weights alone, to files: Model::save, Model::save_weights. Each is there whole or not at all.
+  // All variables, or the model's weights alone, to files: Model::save, Model::save_weights. Each is there whole or not
+  // at all.
   virtual void save(const std::string& path) = 0;
   virtual void save_weights(const std::string& path) = 0;
   virtual void load(const std::string& path) = 0;
@@ -101,15 +104,16 @@ class Callback {
  public:
   virtual ~Callback() = default;
 
-  // How many steps the next call of the device may do at most from this step on, 1 or more: so that a callback is called at
-  // the steps that it needs.
+  // How many steps the next call of the device may do at most from this step on, 1 or more: so that a callback is
+  // called at the steps that it needs.
   virtual int64_t most_steps(int64_t /*step*/) const { return std::numeric_limits<int64_t>::max(); }
 
-  // Whether the next on_train_batch_end or on_test_batch_end looks at its logs: their means take time, and are of an earlier
-  // batch where no callback asks for them.
+  // Whether the next on_train_batch_end or on_test_batch_end looks at its logs: their means take time, and are of an
+  // earlier batch where no callback asks for them.
   virtual bool needs_logs() const { return true; }
 
-  // A loss that is not finite ends an Estimator's training with an error, unless a callback says that it is enough to end it.
+  // A loss that is not finite ends an Estimator's training with an error, unless a callback says that it is enough to
+  // end it.
   virtual bool ends_at_bad_loss() const { return false; }
 
   virtual void on_train_begin(TrainingRun& /*run*/) {}
@@ -120,8 +124,8 @@ class Callback {
   virtual void on_epoch_begin(TrainingRun& /*run*/, int /*epoch*/) {}
   // What is added to logs is in the History, and later callbacks see it.
   virtual void on_epoch_end(TrainingRun& /*run*/, int /*epoch*/, Logs& /*logs*/) {}
-  // Once a call of the device. `batch`: the first, or the last, batch of it, in its epoch, from 0; logs are means of the
-  // epoch so far.
+  // Once a call of the device. `batch`: the first, or the last, batch of it, in its epoch, from 0; logs are means of
+  // the epoch so far.
   virtual void on_train_batch_begin(TrainingRun& /*run*/, int64_t /*batch*/) {}
   virtual void on_train_batch_end(TrainingRun& /*run*/, int64_t /*batch*/, const Logs& /*logs*/) {}
 
@@ -136,8 +140,8 @@ class Callback {
   virtual void on_predict_batch_end(TrainingRun& /*run*/, int64_t /*batch*/) {}
 };
 
-// A callback by value, which is kept, or a variable of the caller's, which has to live until the call returns and can be asked
-// afterwards: `EarlyStopping stop; model.fit(x, y, {.callbacks = {stop}}); stop.stopped_epoch()`.
+// A callback by value, which is kept, or a variable of the caller's, which has to live until the call returns and can
+// be asked afterwards: `EarlyStopping stop; model.fit(x, y, {.callbacks = {stop}}); stop.stopped_epoch()`.
 class AnyCallback {
  public:
   template <class T>

@@ -7,9 +7,9 @@
 // An Estimator takes them too: a call of train() is one epoch, and in train_and_evaluate() an epoch reaches from one
 // evaluation to the next, the results of which are its "val_loss" and so on.
 //
-// Constructors throw tenon::Error that names the callback and the argument. One object serves one call at a time and may be
-// given to the next, where it begins anew. `verbose` 1 says what it does, in Keras's words. Files and directories that are
-// missing are made; each file is there whole or not at all.
+// Constructors throw tenon::Error that names the callback and the argument. One object serves one call at a time and
+// may be given to the next, where it begins anew. `verbose` 1 says what it does, in Keras's words. Files and
+// directories that are missing are made; each file is there whole or not at all.
 #pragma once
 
 #include "tenon/callbacks/control.h"

@@ -42,8 +42,8 @@ class CheckpointFile {
   Result<int64_t> global_step() const;  // 0 in a file of weights alone
   // The values of a numeric tensor, row-major, as f64. Checks the tensor's checksum.
   Result<std::vector<double>> read(std::string_view name) const;
-  // The same, in order, some at a time, for tensors that need not be held as a whole. What `take` was given is right only if
-  // this is ok in the end.
+  // The same, in order, some at a time, for tensors that need not be held as a whole. What `take` was given is right
+  // only if this is ok in the end.
   Status read(std::string_view name, const std::function<void(std::span<const double>)>& take) const;
   // Reads everything and checks every checksum.
   Status verify() const;

@@ -11,21 +11,23 @@
 
 namespace tenon {
 
-// Examples of class 0, 1, ..; as many classes as the largest label tells, or `classes`. Throws Error for a label beyond.
+// Examples of class 0, 1, ..; as many classes as the largest label tells, or `classes`. Throws Error for a label
+// beyond.
 std::vector<int64_t> class_counts(std::span<const int32_t> labels, int64_t classes = 0);
 
-// FitOptions::class_weight: of each class that has examples, examples / (classes that have some * its examples), so that each weighs as
-// much as any other in a loss. Keras's guides and scikit-learn's "balanced" have the same.
+// FitOptions::class_weight: of each class that has examples, examples / (classes that have some * its examples), so
+// that each weighs as much as any other in a loss. Keras's guides and scikit-learn's "balanced" have the same.
 std::map<int64_t, double> class_weights(std::span<const int64_t> counts);
 
 // Indices of examples, rising.
 struct SplitIndices {
   std::vector<int64_t> train, held_out;
 };
-// What becomes of a class that has one example, which cannot be on both sides: an error that names it, or it is trained on.
+// What becomes of a class that has one example, which cannot be on both sides: an error that names it, or it is trained
+// on.
 enum class SingleExamples : uint8_t { kRefuse, kTrain };
-// Holds out `fraction` of all examples, and of each class the same, to the nearest example: at least one, and at least one stays; those
-// of SingleExamples::kTrain do not count. Throws Error where none is held out. Drawn with `seed`.
+// Holds out `fraction` of all examples, and of each class the same, to the nearest example: at least one, and at least
+// one stays; those of SingleExamples::kTrain do not count. Throws Error where none is held out. Drawn with `seed`.
 SplitIndices stratified_split(std::span<const int32_t> labels, double fraction, uint64_t seed = 0,
                               SingleExamples single = SingleExamples::kRefuse);
 

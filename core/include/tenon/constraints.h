@@ -3,8 +3,8 @@
 //   dense(x, {.units = 10, .kernel_constraint = MaxNorm({.max_value = 3})});
 //   dense(x, {.units = 10, .kernel_constraint = {[](Tensor w) { return clamp(w, -1, 1); }}});      // one's own
 //
-// Norms are Euclidean, over `axis`: 0 for what comes into each unit of a dense kernel, {0, 1, 2} for each filter of an image
-// kernel. All functions throw tenon::Error.
+// Norms are Euclidean, over `axis`: 0 for what comes into each unit of a dense kernel, {0, 1, 2} for each filter of an
+// image kernel. All functions throw tenon::Error.
 #pragma once
 
 #include <functional>

@@ -4,18 +4,19 @@
 //   train-00000-of-0000N, validation-00000-of-0000N   records
 //   labels.txt                                        one class name a line; class i is label i + 1
 //   info.json                                         {"classes", "train": {"records", "shards"}, ...}
-// These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the directory
-// as it was. Conversions of text have files of their own, and keep to the same. Other files in the directory stay. One
-// conversion at a time: a second one into the same directory is refused. The same input and seed give the same bytes, whatever
-// the threads.
+// These files appear, or replace those that are there, all at once at the very end: a failure or a kill leaves the
+// directory as it was. Conversions of text have files of their own, and keep to the same. Other files in the directory
+// stay. One conversion at a time: a second one into the same directory is refused. The same input and seed give the
+// same bytes, whatever the threads.
 //
-// Several processes: those that a launcher started (tenon/processes.h) share the work, once they have met (join_processes()), and all
-// of them call the same function with the same options; process 0 shows the files. Without a launcher, processes that share
-// the output directory, and no more, make a part each: options.part of options.parts, with no order between them, again after a
-// failure; then one without these options makes what is left and shows all. The files are those of one process. Either way, finished ones
-// wait in OUTPUT/.tenon-parts, and the next call with the same options and input, by any number of processes, goes on with them. A
-// conversion with others is refused there until then, unless it overwrites, or those failed because of their input. convert_lines
-// is done by process 0, and has no parts.
+// Several processes: those that a launcher started (tenon/processes.h) share the work, once they have met
+// (join_processes()), and all of them call the same function with the same options; process 0 shows the files. Without
+// a launcher, processes that share the output directory, and no more, make a part each: options.part of options.parts,
+// with no order between them, again after a failure; then one without these options makes what is left and shows all.
+// The files are those of one process. Either way, finished ones wait in OUTPUT/.tenon-parts, and the next call with the
+// same options and input, by any number of processes, goes on with them. A conversion with others is refused there
+// until then, unless it overwrites, or those failed because of their input. convert_lines is done by process 0, and has
+// no parts.
 //
 // A record is a tf.train.Example with image/height, image/width, image/channels,
 // image/class/label (index + 1), image/class/synset (the class name), image/format and image/encoded;
@@ -40,8 +41,8 @@ struct ConvertOptions {
   uint64_t seed = 0;               // of the order of the training records
   bool overwrite = false;          // replace the records that `output` holds already; else an error
   int64_t shard_bytes = 32 << 20;  // of images; aimed at: a file has 10 to 100 MB unless the data are fewer
-  // Asked now and then, on the caller's thread. True ends the conversion with an error of code kInterrupted; the directory
-  // is as it was.
+  // Asked now and then, on the caller's thread. True ends the conversion with an error of code kInterrupted; the
+  // directory is as it was.
   std::function<bool()> interrupted = {};
 
   // See "Several processes" above.
@@ -84,18 +85,19 @@ struct ConvertTextOptions : ConvertOptions {
 //   wmt32k-train-00001-of-00100, .., wmt32k-dev-00001-of-00001   tf.train.Examples, int64 lists "inputs" and "targets" that end in <EOS>
 //   vocab.ende.32768                                             the subtoken vocabulary (tenon/subtokenizer.h)
 //   info.json                                                    {"kind": "pairs", "vocab_file", "vocab_size", "max_length", "train": ..}
-// A pair is left out and counted where a side is empty, is no UTF-8, has a NUL byte or is longer than max_length tokens, where one side is
-// more than max_ratio times as long as the other, and where a line of a .tsv file has no tab. Blanks around a sentence are taken
-// away, line ends and other control characters within it become blanks. Memory does not grow with the text, but for one shard of records at a time.
+// A pair is left out and counted where a side is empty, is no UTF-8, has a NUL byte or is longer than max_length
+// tokens, where one side is more than max_ratio times as long as the other, and where a line of a .tsv file has no tab.
+// Blanks around a sentence are taken away, line ends and other control characters within it become blanks. Memory does
+// not grow with the text, but for one shard of records at a time.
 struct ConvertTranslationOptions : ConvertTextOptions {
   // Line n of source[i] belongs to line n of target[i]; a line has at most 1 MiB.
   std::vector<std::string> source, target;
-  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo; the marks of keys, "_Save", are no text), translation memories (.tmx),
-  // lines of {"document": .., "summary": ..} (.jsonl).
+  // Files that hold both sides: "source<TAB>target" lines (.tsv), gettext catalogues (.mo; the marks of keys, "_Save",
+  // are no text), translation memories (.tmx), lines of {"document": .., "summary": ..} (.jsonl).
   std::vector<std::string> pairs;
   std::string source_language = "en", target_language = "de";  // in .tmx files, and in the vocabulary's name
-  // The same for evaluation. Where there are none, dev_fraction of the pairs are held out; those with the same source sentence stay
-  // together.
+  // The same for evaluation. Where there are none, dev_fraction of the pairs are held out; those with the same source
+  // sentence stay together.
   std::vector<std::string> dev_source, dev_target, dev_pairs;
   double max_ratio = 9;           // of the tokens of the sides; 0: any
   int64_t max_target_length = 0;  // of the targets, where that is not max_length; 0: it is
@@ -108,13 +110,14 @@ struct ConvertTranslationOptions : ConvertTextOptions {
 //   train-00001-of-0000N, .., validation-00001-of-00001   tf.train.Examples, int64 lists "inputs", "start" and "end"
 //   vocab.answers.8192                                    the subtoken vocabulary
 //   info.json                                             {"kind": "answers", "vocab_file", "vocab_size", "max_length", "doc_stride", ..}
-// "inputs" is the question, <EOS>, a window of the context, <EOS>; "start" and "end" are the first and the last token of the first answer
-// that is at its place, or 0 where the window does not have it or the context has none. A question is left out and counted where it or
-// the context is empty, where no answer is at its place ("misplaced"), and where each window cuts it ("cut"). Memory does not grow with
-// the text, but for one shard of records at a time.
+// "inputs" is the question, <EOS>, a window of the context, <EOS>; "start" and "end" are the first and the last token
+// of the first answer that is at its place, or 0 where the window does not have it or the context has none. A question
+// is left out and counted where it or the context is empty, where no answer is at its place ("misplaced"), and where
+// each window cuts it ("cut"). Memory does not grow with the text, but for one shard of records at a time.
 struct ConvertAnswersOptions : ConvertTextOptions {
   ConvertAnswersOptions() { vocab_size = 8192, max_length = 384; }
-  // JSON files. Without those of `dev`, dev_fraction of the paragraphs are held out; those with the same text stay together.
+  // JSON files. Without those of `dev`, dev_fraction of the paragraphs are held out; those with the same text stay
+  // together.
   std::vector<std::string> train, dev;
   int64_t doc_stride = 128;  // tokens from one window to the next
 };
@@ -123,9 +126,9 @@ struct ConvertAnswersOptions : ConvertTextOptions {
 //   train-00001-of-0000N, .., validation-00001-of-00001   tf.train.Examples, int64 list "tokens"
 //   vocab.text.32768                                      the subtoken vocabulary
 //   info.json                                             {"kind": "text", "vocab_file", "vocab_size", "max_length", "train": ..}
-// A line's tokens, then <EOS>; all lines of all files behind each other, cut after each max_length tokens; the last record may be
-// shorter. Of several empty lines one is kept. A line that is no UTF-8 or has a NUL byte is left out and counted. Memory does not
-// grow with the text, but for one shard of records at a time.
+// A line's tokens, then <EOS>; all lines of all files behind each other, cut after each max_length tokens; the last
+// record may be shorter. Of several empty lines one is kept. A line that is no UTF-8 or has a NUL byte is left out and
+// counted. Memory does not grow with the text, but for one shard of records at a time.
 struct ConvertLinesOptions : ConvertTextOptions {
   // Text files; a line has at most 1 MiB. Without those of `dev`, dev_fraction of the records are held out.
   std::vector<std::string> input, dev;
@@ -137,10 +140,11 @@ struct ConvertLinesOptions : ConvertTextOptions {
 //   info.json                                         {"classes", "num_numbers", "num_categories", "num_places", "kind": "table", "label",
 //                                                      "columns": [{"name", "kind": "number", "mean", "stddev"},
 //                                                      {"name", "kind": "category", "values"}, ..], "train": ..}
-// A column is of numbers where all its training cells are, else of categories. Cells that are empty, NA, N/A, NaN, null or ? are missing. A
-// number becomes (number - mean) / stddev, of the training rows; a missing one 0. A category becomes its place: those of the first such
-// column are 0 (missing, or not among the training rows) and one for each value, the next column's follow. Rows without a label, and with
-// one that the training rows have not, are left out and counted. Errors name file, line and column. The table is held in memory.
+// A column is of numbers where all its training cells are, else of categories. Cells that are empty, NA, N/A, NaN, null
+// or ? are missing. A number becomes (number - mean) / stddev, of the training rows; a missing one 0. A category
+// becomes its place: those of the first such column are 0 (missing, or not among the training rows) and one for each
+// value, the next column's follow. Rows without a label, and with one that the training rows have not, are left out and
+// counted. Errors name file, line and column. The table is held in memory.
 struct ConvertTableOptions : ConvertOptions {
   std::string input = {};                  // a CSV file
   std::string label = {};                  // the column that is to be predicted: classes
@@ -149,11 +153,11 @@ struct ConvertTableOptions : ConvertOptions {
   std::vector<std::string> numbers = {};     // columns that have to be of numbers,
   std::vector<std::string> categories = {};  // that are of categories whatever their cells,
   std::vector<std::string> ignore = {};      // and that are not taken
-  // A directory that a conversion of a table wrote: its columns, means, categories and classes are taken, as a model that was trained on it
-  // needs them. Without `validation` all rows are validation.
+  // A directory that a conversion of a table wrote: its columns, means, categories and classes are taken, as a model
+  // that was trained on it needs them. Without `validation` all rows are validation.
   std::string like = {};
-  // Leave out and count rows with another number of fields than the header, and those with a text in a column of `numbers`, or in one that
-  // is of numbers in `like`; false: an error.
+  // Leave out and count rows with another number of fields than the header, and those with a text in a column of
+  // `numbers`, or in one that is of numbers in `like`; false: an error.
   bool skip_bad_rows = false;
 };
 
@@ -200,9 +204,9 @@ Result<ConvertSummary> convert_answers(const ConvertAnswersOptions& options, Thr
 Result<ConvertSummary> convert_lines(const ConvertLinesOptions& options, ThreadPool& pool);
 Result<ConvertSummary> convert_table(const ConvertTableOptions& options, ThreadPool& pool);
 
-// Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it moved
-// them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing. Call it
-// before reading a data directory.
+// Where new files cannot appear all at once (the directory is a mount point, say) and a conversion was killed while it
+// moved them to their places: "unavailable", until a conversion into the directory has finished that. Changes nothing.
+// Call it before reading a data directory.
 Status check_conversion(const std::string& directory);
 
 }  // namespace tenon

@@ -6,12 +6,12 @@
 //   3. lib/tenon and lib64/tenon beside the running program's directory;
 //   4. where Tenon was installed: as find_package(Tenon) or pkg-config found it (directories named "tenon" of the program's
 //      RUNPATH), then as it was built for.
-// Never the current directory, never a directory or file that others than root and the user may write or exchange, itself or
-// what lies above it; a group that has its owner's number counts as the owner's own.
+// Never the current directory, never a directory or file that others than root and the user may write or exchange,
+// itself or what lies above it; a group that has its owner's number counts as the owner's own.
 //
 // A device is named NAME[:SPEC]: a backend and what it makes of SPEC ("cpu", "tpu-emulator:v3-8"), or
-// "auto": the best unit that is not emulated (accelerator, then GPU, then CPU), or "tpu": the same, for those who ask for
-// a TPU and are told what they got instead.
+// "auto": the best unit that is not emulated (accelerator, then GPU, then CPU), or "tpu": the same, for those who ask
+// for a TPU and are told what they got instead.
 #pragma once
 
 #include <cstdint>
@@ -67,9 +67,10 @@ struct Discovery {
 };
 
 // Everything that can be found. Each backend is looked at in a child process of its own, all at once, so that one which
-// crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. The device is opened there
-// too, unless it is emulated, which may take long, and not asked for by name: what is listed can be opened. Thread safe. With a
-// device, NAME[:SPEC], backends of that name only, and their units of SPEC; refusals are all there all the same.
+// crashes or hangs costs its own line alone, and some seconds; none is loaded into this process. The device is opened
+// there too, unless it is emulated, which may take long, and not asked for by name: what is listed can be opened.
+// Thread safe. With a device, NAME[:SPEC], backends of that name only, and their units of SPEC; refusals are all there
+// all the same.
 Discovery discover_backends(std::string_view device = "auto");
 
 // What a device's name stands for here, without opening it.
@@ -86,8 +87,8 @@ struct ResolvedDevice {
 // Loads what it has to. kUnavailable: there is nothing of that name, or nothing at all. Thread safe.
 Result<ResolvedDevice> resolve_device(std::string_view device = "auto");
 
-// The first of these that is here: kinds, "tpu" (any accelerator), "gpu", "cpu", of which the best that is not emulated is
-// taken, or devices by name. What was passed over says why.
+// The first of these that is here: kinds, "tpu" (any accelerator), "gpu", "cpu", of which the best that is not emulated
+// is taken, or devices by name. What was passed over says why.
 //   Strategy strategy(resolve_device({"tpu", "gpu", "cpu"}).take().device);
 // Errors: kUnavailable where none of them is here.
 Result<ResolvedDevice> resolve_device(std::initializer_list<std::string_view> wanted);

@@ -7,8 +7,9 @@
 
 namespace tenon {
 
-// x and a kernel by Einstein's sum, "abc,cd->abd": letters of x, of the kernel and of the result; products are summed over
-// those that the result lacks. "..." in x and the result, at the front or at the end of both, stands for further axes.
+// x and a kernel by Einstein's sum, "abc,cd->abd": letters of x, of the kernel and of the result; products are summed
+// over those that the result lacks. "..." in x and the result, at the front or at the end of both, stands for further
+// axes.
 struct EinsumDenseOptions {
   std::string equation = {};
   Ints output_shape = {};  // without the batch and what "..." stands for; -1 where x has the size

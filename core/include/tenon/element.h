@@ -78,7 +78,8 @@ Array text_array(std::string_view text);        // u8[text.size()]
 std::string_view text_of(const Array& array);  // of a u8[n], which it looks into. Throws Error for others
 
 // What Dataset::map does to each element. Immutable; called from many threads at once; throws Error where an element is
-// damaged. Most are made of a lambda (ElementMap); those of image_maps.h and element_maps.h are classes so that several can run as one.
+// damaged. Most are made of a lambda (ElementMap); those of image_maps.h and element_maps.h are classes so that several
+// can run as one.
 class ElementOp {
  public:
   virtual ~ElementOp() = default;
@@ -93,7 +94,8 @@ class ElementOp {
   virtual bool fill(const Element& element, const Sample& sample, std::span<const FeatureSpec> specs, Slots& out) const;
 };
 
-// An ElementOp, or a function (Element) -> Element, or (Element, const Sample&) -> Element, which then counts as random.
+// An ElementOp, or a function (Element) -> Element, or (Element, const Sample&) -> Element, which then counts as
+// random.
 class ElementMap {
  public:
   ElementMap(std::shared_ptr<const ElementOp> op) : op_(std::move(op)) {}  // NOLINT: implicit by design

@@ -1,5 +1,5 @@
-// Ready-made functions for Dataset::map. A wrong argument throws Error here, an element that does not fit where it is read; the
-// message names the feature.
+// Ready-made functions for Dataset::map. A wrong argument throws Error here, an element that does not fit where it is
+// read; the message names the feature.
 //
 //   Dataset train = Dataset::from_records(files).map(parse_example({{"image", {DType::kU8}},
 //                                                                   {"label", {.dtype = DType::kI32, .offset = 1}}}))
@@ -18,8 +18,8 @@
 
 namespace tenon {
 
-// A feature of a tf.train.Example. Integers are read as any dtype, floats as a float, byte strings as u8: one byte string of any
-// length without a shape (an encoded image, a text), or of as many bytes as the shape has.
+// A feature of a tf.train.Example. Integers are read as any dtype, floats as a float, byte strings as u8: one byte
+// string of any length without a shape (an encoded image, a text), or of as many bytes as the shape has.
 struct ExampleFeature {
   DType dtype = DType::kF32;
   std::vector<int64_t> shape = {};  // one axis may be -1: as many as there are

@@ -1,9 +1,10 @@
-// Trained models as what serves them: version directories that TensorFlow, TF Serving and Tenon open (tenon/exported_model.h).
+// Trained models as what serves them: version directories that TensorFlow, TF Serving and Tenon open
+// (tenon/exported_model.h).
 //
 //   std::string path = estimator.export_saved_model("flowers/export", data, {.labels = {"daisy", "rose"}}).take();
 //
-// DIR/VERSION has TensorFlow's SavedModel: saved_model.pb, variables/; and below assets.extra/tenon Tenon's graph of it, class names,
-// and a manifest with the size and crc32c of each file. It is there whole or not at all.
+// DIR/VERSION has TensorFlow's SavedModel: saved_model.pb, variables/; and below assets.extra/tenon Tenon's graph of
+// it, class names, and a manifest with the size and crc32c of each file. It is there whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ enum class ExportFormat : uint8_t {
 };
 
 struct ExportOptions {
-  // The directory's number, larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one more than the
-  // largest.
+  // The directory's number, larger than those that there are. 0: the seconds since 1970, as TensorFlow names it, or one
+  // more than the largest.
   int64_t version = 0;
   std::string checkpoint = {};  // a prefix, a .safetensors file, or a directory: its newest; empty: of model_dir
   std::vector<std::string> labels = {};  // class names, in order: each signature with "classid" answers "class" too
@@ -47,8 +48,9 @@ struct ExportOptions {
   int keep = 0;         // newest versions that stay; 0: all
 };
 
-// The same of any function of tensors, with the values that the strategy's variables have: its features' types are of an example, its
-// outputs have a row an example each. `checkpoint` is not heeded. Other errors are those of Estimator::export_saved_model.
+// The same of any function of tensors, with the values that the strategy's variables have: its features' types are of
+// an example, its outputs have a row an example each. `checkpoint` is not heeded. Other errors are those of
+// Estimator::export_saved_model.
 //
 //   export_function(strategy, [&](const Features& in) { return Outputs{{"probabilities", softmax(model(in["image"]))}}; },
 //                   {{"image", {DType::kF32, {28, 28, 1}}}}, "model/export").take();

@@ -1,4 +1,5 @@
-// What a model answers once it is exported: outputs by signature, in the names and by the rules of TensorFlow's Estimator.
+// What a model answers once it is exported: outputs by signature, in the names and by the rules of TensorFlow's
+// Estimator.
 //
 //   spec.export_outputs = {{"serving_default", PredictOutput({{"probabilities", p}, {"classid", id}})},
 //                          {"classify", ClassificationOutput({.scores = p, .classes = id})}};

@@ -6,7 +6,8 @@
 //   Results r = predict({{"image", images}});                 // any number of rows
 //   float p = r["probabilities"].row(0).to<float>()[0];
 //
-// Nothing that the files say is believed: sizes, hashes and types are held against each other before anything is made of them.
+// Nothing that the files say is believed: sizes, hashes and types are held against each other before anything is made
+// of them.
 #pragma once
 
 #include <cstddef>
@@ -67,11 +68,12 @@ class ExportedModel {
 
   // The values of its variables go to the strategy, unless they are there; to be called before the first function runs.
   Status load(Strategy& strategy) const;
-  // Takes the signature's tensors, by name; results have a row an example. Throws Error where there is no such signature.
+  // Takes the signature's tensors, by name; results have a row an example. Throws Error where there is no such
+  // signature.
   Function function(const Strategy& strategy, std::string_view signature = "serving_default") const;
 
-  // What a file becomes: a row of the tensor that an input of kind kImage stands for. kInvalid: it is no image. REQUIRED: there is
-  // such an input.
+  // What a file becomes: a row of the tensor that an input of kind kImage stands for. kInvalid: it is no image.
+  // REQUIRED: there is such an input.
   Result<Array> image_row(std::span<const std::byte> file) const;
 
  private:
@@ -95,8 +97,9 @@ class Servable {
   const ExportedModel& model() const { return model_; }
   int64_t max_rows() const { return options_.batch_sizes.back(); }
 
-  // The tensors of the signature's inputs, all with as many rows, 1 to max_rows(); its outputs' tensors for them. They are padded to
-  // the next batch size, in which one row's result does not depend on the others. kInvalid names the input that does not fit.
+  // The tensors of the signature's inputs, all with as many rows, 1 to max_rows(); its outputs' tensors for them. They
+  // are padded to the next batch size, in which one row's result does not depend on the others. kInvalid names the
+  // input that does not fit.
   Result<Arrays> predict(std::string_view signature, const Arrays& inputs);
 
  private:

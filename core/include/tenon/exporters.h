@@ -1,5 +1,5 @@
-// Exports while an Estimator trains, by TensorFlow's names: EvalSpec::exporters. What they write is MODEL_DIR/export/NAME/VERSION
-// (tenon/export.h).
+// Exports while an Estimator trains, by TensorFlow's names: EvalSpec::exporters. What they write is
+// MODEL_DIR/export/NAME/VERSION (tenon/export.h).
 //
 //   train_and_evaluate(estimator, {.input = train, .max_steps = 2000},
 //                      {.input = test, .exporters = {FinalExporter({.how = {.labels = labels}})}});
@@ -19,8 +19,8 @@ struct ExporterOptions {
   std::string name = {};    // of the directory; empty: the exporter's own
   ExportOptions how = {};   // its `version`, `checkpoint` and `keep` are the exporter's affair
   int exports_to_keep = 5;  // newest versions; 0: all. Of FinalExporter: it keeps all
-  // Tells BestExporter whether the results of an evaluation, "loss" and the metrics, are better than the best so far. Empty: a
-  // smaller loss is.
+  // Tells BestExporter whether the results of an evaluation, "loss" and the metrics, are better than the best so far.
+  // Empty: a smaller loss is.
   std::function<bool(const std::map<std::string, double>& best, const std::map<std::string, double>& current)> compare =
       {};
 };
@@ -33,8 +33,8 @@ struct Exporter {
 
 Exporter LatestExporter(const ExporterOptions& options = {});  // after each evaluation; "latest"
 Exporter FinalExporter(const ExporterOptions& options = {});   // after the last one; "exporter"
-// After an evaluation that is better than all before, those of earlier runs in the model directory too, whose best is in
-// MODEL_DIR/export/NAME/best.json; "best_exporter".
+// After an evaluation that is better than all before, those of earlier runs in the model directory too, whose best is
+// in MODEL_DIR/export/NAME/best.json; "best_exporter".
 Exporter BestExporter(const ExporterOptions& options = {});
 
 }  // namespace tenon

@@ -41,8 +41,8 @@ class ForOutputs {
   std::vector<std::pair<std::string, T>> all_;
 };
 
-// Metrics of the only output, `{"accuracy", AUC()}`, or those of each output by its name. In a list without names each of
-// several outputs has one, in their order, as in Keras.
+// Metrics of the only output, `{"accuracy", AUC()}`, or those of each output by its name. In a list without names each
+// of several outputs has one, in their order, as in Keras.
 class MetricList {
  public:
   MetricList() = default;
@@ -68,8 +68,8 @@ struct CompileOptions {
   std::optional<Strategy> strategy = {};  // that of Strategy::scope(), the model's (model.h), or else Strategy("auto")
 };
 
-// Inputs, or targets, of all examples in memory: an array with an example a row, several in the order of the model's inputs
-// (outputs), or by their names.
+// Inputs, or targets, of all examples in memory: an array with an example a row, several in the order of the model's
+// inputs (outputs), or by their names.
 class Examples {
  public:
   Examples() = default;
@@ -112,8 +112,9 @@ class FitData {
 };
 
 struct FitOptions {
-  // For examples in memory; a Dataset has its own. It has to divide by the number of units. A last batch, or examples that are
-  // one batch, need not: each unit then has all of it, which trains what one unit would, and takes its time and memory.
+  // For examples in memory; a Dataset has its own. It has to divide by the number of units. A last batch, or examples
+  // that are one batch, need not: each unit then has all of it, which trains what one unit would, and takes its time
+  // and memory.
   int64_t batch_size = 32;
   int epochs = 1;  // the last one's number: training goes from initial_epoch to it, and does nothing with 0
   Verbose verbose = Verbose::kAuto;  // of the ProgbarLogger that is added where `callbacks` has none
@@ -121,7 +122,8 @@ struct FitOptions {
   double validation_split = 0;  // this part of the examples in memory, the last ones, is for validation
   FitData validation_data = {};
   bool shuffle = true;  // examples in memory, in each epoch anew
-  // By the only output's targets: classes, as floats too, or one-hot; those that are not named have 1. Not with sample_weight.
+  // By the only output's targets: classes, as floats too, or one-hot; those that are not named have 1. Not with
+  // sample_weight.
   std::map<int64_t, double> class_weight = {};
   int initial_epoch = 0;              // training goes on from it with the order of the data, and the bits, of one call
   int64_t steps_per_epoch = 0;        // 0: to the end of the data; else epochs go on where the last one stopped

@@ -4,10 +4,10 @@
 //   auto stop = stop_if_no_decrease_hook("loss", 2000);
 //   train_and_evaluate(estimator, {.input = data, .max_steps = 20000, .hooks = {log, stop}}, {.input = test});
 //
-// They are callbacks, so that Model::fit takes them too. Where two ways of saying how often exclude each other, both, and
-// neither where there is no default, are errors. Hooks that count steps end calls of the device where something is due; those
-// that go by seconds look at the clock after each call. Constructors throw tenon::Error that names hook and argument. One
-// object serves one call at a time.
+// They are callbacks, so that Model::fit takes them too. Where two ways of saying how often exclude each other, both,
+// and neither where there is no default, are errors. Hooks that count steps end calls of the device where something is
+// due; those that go by seconds look at the clock after each call. Constructors throw tenon::Error that names hook and
+// argument. One object serves one call at a time.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,8 @@ class HookTimer {
   Clock::time_point last_time_;
 };
 
-// What hooks show, by tag: "loss" or one of EstimatorSpec::training_tensors, of the last step; a name of the logs, or a variable.
+// What hooks show, by tag: "loss" or one of EstimatorSpec::training_tensors, of the last step; a name of the logs, or a
+// variable.
 using HookTensors = std::map<std::string, std::string>;
 
 struct LoggingTensorHookOptions {
@@ -160,8 +161,8 @@ struct SummarySaverHookOptions {
   double save_secs = 0;
 };
 
-// Summaries for TensorBoard (tenon/summary.h), by tag, as TensorFlow 1 writes them: one number is a scalar, several are a
-// histogram. Where they cannot be written training goes on, as with the TensorBoard callback.
+// Summaries for TensorBoard (tenon/summary.h), by tag, as TensorFlow 1 writes them: one number is a scalar, several are
+// a histogram. Where they cannot be written training goes on, as with the TensorBoard callback.
 class SummarySaverHook : public Callback {
  public:
   explicit SummarySaverHook(std::string output_dir, HookTensors tensors, SummarySaverHookOptions options);
@@ -202,10 +203,10 @@ struct EvaluationStopOptions {
   int64_t min_steps = 0;  // results of earlier steps do not count
 };
 
-// Ends training by what evaluation gave: in train_and_evaluate and in fit() with validation data. Made by the functions below.
-// What it has seen of earlier calls it remembers, so that one object may be given to several. A new one takes what the
-// Estimator's model_dir/eval says of steps before, as TensorFlow's: training that had enough then ends before its first
-// step. NaN is never the best.
+// Ends training by what evaluation gave: in train_and_evaluate and in fit() with validation data. Made by the functions
+// below. What it has seen of earlier calls it remembers, so that one object may be given to several. A new one takes
+// what the Estimator's model_dir/eval says of steps before, as TensorFlow's: training that had enough then ends before
+// its first step. NaN is never the best.
 class EvaluationStopHook : public Callback {
  public:
   struct Rule {

@@ -1,5 +1,5 @@
-// What random changes of images are told, with Keras's names and defaults: as layers on the device (augmentation.h) and as maps of
-// a Dataset (image_maps.h), whose formulas are the same.
+// What random changes of images are told, with Keras's names and defaults: as layers on the device (augmentation.h) and
+// as maps of a Dataset (image_maps.h), whose formulas are the same.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ struct RandomFlipOptions {
   std::string name = "random_flip";
 };
 
-// FillMode says what is outside of an image: fill_value (kConstant), the edge (kNearest), the mirrored image, whose edge is
-// there twice (kReflect), or the repeated one (kWrap).
+// FillMode says what is outside of an image: fill_value (kConstant), the edge (kNearest), the mirrored image, whose
+// edge is there twice (kReflect), or the repeated one (kWrap).
 struct RandomRotationOptions {
   Factor factor = 0;  // turns, counter-clockwise
   FillMode fill_mode = FillMode::kReflect;

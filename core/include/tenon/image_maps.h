@@ -4,10 +4,11 @@
 //                       .map(random_crop({224, 224})).map(random_flip({.mode = FlipMode::kHorizontal}))
 //                       .map(random_brightness({.factor = 0.2})).map(rescale(1 / 127.5, -1)).batch(128, true);
 //
-// Images are the feature "image", [height, width, channels]: u8 as they are decoded, f32 once they are resized or their values
-// change, of 0 to 255 until rescale() or normalize(). Maps that follow each other run as one pass from the file to the row of the
-// batch, in which no more is decoded than is seen. Names, defaults and formulas are those of the layers in augmentation.h; each image has
-// draws of its own. All throw Error, here for options, where an element is read for its image.
+// Images are the feature "image", [height, width, channels]: u8 as they are decoded, f32 once they are resized or their
+// values change, of 0 to 255 until rescale() or normalize(). Maps that follow each other run as one pass from the file
+// to the row of the batch, in which no more is decoded than is seen. Names, defaults and formulas are those of the
+// layers in augmentation.h; each image has draws of its own. All throw Error, here for options, where an element is
+// read for its image.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +29,12 @@ struct ReadImageOptions {
   Alpha alpha = Alpha::kDrop;
   Colour background = {255, 255, 255};  // of Alpha::kBlend
   bool deep_pixels = false;  // PNGs of 16 bits keep them: f32, 255/65535 of a step apart; else the upper 8 count
-  // JPEGs by a faster DCT, and without smoothed chroma: a step or two of 255 off, more at edges of colour. For images that are
-  // changed at random.
+  // JPEGs by a faster DCT, and without smoothed chroma: a step or two of 255 off, more at edges of colour. For images
+  // that are changed at random.
   bool fast = false;
   bool scale_decode = false;  // JPEGs are decoded at 1/2 or 1/4 of their size where that covers the result: faster, smoother
-  // kU8: values are rounded, so that a cache holds a quarter. kF32: floats although nothing asks for them. kNone: as it comes.
+  // kU8: values are rounded, so that a cache holds a quarter. kF32: floats although nothing asks for them. kNone: as it
+  // comes.
   DType dtype = DType::kNone;
   std::string feature = "data";  // the bytes, u8[n]; where there is none, "path" names a file
 };
@@ -48,7 +50,8 @@ struct ResizeOptions {
   ResizeKind resize = ResizeKind::kHalfPixel;
 };
 ElementMap resize_image(const ResizeOptions& options);
-// In the middle: height x width, of smaller images the middle with these proportions, resized; or a part of each side, 0 to 1.
+// In the middle: height x width, of smaller images the middle with these proportions, resized; or a part of each side,
+// 0 to 1.
 ElementMap center_crop(const CenterCropOptions& options);
 ElementMap central_crop(double fraction);
 
@@ -78,8 +81,8 @@ ElementMap rescale(double scale, double offset = 0);
 ElementMap normalize(std::vector<double> mean, std::vector<double> deviation);
 
 // ---- batches: after batch() ----
-// Each example mixed with another one of the batch, w and 1 - w, w of Beta(alpha, alpha): "image", and `label`, whose numbers are
-// floats a class (one-hot). Integers are refused.
+// Each example mixed with another one of the batch, w and 1 - w, w of Beta(alpha, alpha): "image", and `label`, whose
+// numbers are floats a class (one-hot). Integers are refused.
 ElementMap mix_up(const MixUpOptions& options = {}, const std::string& label = "label");
 // A rectangle of another one in it, and labels in proportion.
 ElementMap cut_mix(const CutMixOptions& options = {}, const std::string& label = "label");

@@ -15,7 +15,8 @@
 
 namespace tenon {
 
-// First values that lie elsewhere, as in a model's file: read when the variable is made, and never copied before. Thread safe.
+// First values that lie elsewhere, as in a model's file: read when the variable is made, and never copied before.
+// Thread safe.
 class InitialValues {
  public:
   virtual ~InitialValues() = default;

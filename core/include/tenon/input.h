@@ -32,11 +32,12 @@ namespace tenon {
 // Memory for one batch, the caller's: one pointer a feature, each of batch_type(batch_size).bytes() bytes.
 struct BatchSlot {
   std::vector<void*> features;
-  // How many blocks the batch of batch-minor features is dealt to, each [...shape, batch / blocks], one after the other.
-  // Must divide the batch size.
+  // How many blocks the batch of batch-minor features is dealt to, each [...shape, batch / blocks], one after the
+  // other. Must divide the batch size.
   int blocks = 1;
-  // Not 0: one of several processes, which has these rows of each whole batch. Pointers in `features` are to them alone; other
-  // batches, those with fewer rows and those of buckets, are for every process and go to `rest`, a pointer a feature as above.
+  // Not 0: one of several processes, which has these rows of each whole batch. Pointers in `features` are to them
+  // alone; other batches, those with fewer rows and those of buckets, are for every process and go to `rest`, a pointer
+  // a feature as above.
   int64_t first_row = 0, rows = 0;
   std::vector<void*> rest = {};
   int rest_blocks = 1;
@@ -96,8 +97,9 @@ class InputPipeline {
   std::unique_ptr<Impl> impl_;
 };
 
-// Where the work of images goes that all threads of the process do while one of these lives: seconds of a core in which records and files
-// were read, images decoded, and pixels changed (resized, cut, turned, ..). Reading a clock takes some microseconds an image.
+// Where the work of images goes that all threads of the process do while one of these lives: seconds of a core in which
+// records and files were read, images decoded, and pixels changed (resized, cut, turned, ..). Reading a clock takes
+// some microseconds an image.
 class InputWork {
  public:
   InputWork();

@@ -9,14 +9,14 @@
 //   };
 //   struct Residual : LayerOf<Residual> { .. };   // that can be called on symbols, too (tenon/layer_classes.h)
 //
-// A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is called
-// first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that; inside
-// another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel", "dense/bias". Weights are
-// made in the first function that calls it, by the shapes that it is called with, and live as long as the layer and its
-// Strategy do; a function of another Strategy begins with what they are then. In one call a layer asks for a variable of a
-// name once. When a layer is gone, a new one may get its name; it begins anew. All functions throw tenon::Error; one that
-// comes out of call() names the innermost layer that it comes from: "layer 'residual': add: shapes [32,4] and [3] ..". At most
-// 200 calls of layers may be inside one another.
+// A layer is a value, and its copies are the same layer: they share name and weights. It gets its name when it is
+// called first: that of its class, "dense", or dense_1, dense_2, .. where living layers of the same Strategy have that;
+// inside another layer's call() under the other's name, "residual/conv2d". Its variables are "dense/kernel",
+// "dense/bias". Weights are made in the first function that calls it, by the shapes that it is called with, and live as
+// long as the layer and its Strategy do; a function of another Strategy begins with what they are then. In one call a
+// layer asks for a variable of a name once. When a layer is gone, a new one may get its name; it begins anew. All
+// functions throw tenon::Error; one that comes out of call() names the innermost layer that it comes from: "layer
+// 'residual': add: shapes [32,4] and [3] ..". At most 200 calls of layers may be inside one another.
 #pragma once
 
 #include <concepts>
@@ -38,9 +38,9 @@ class Symbol;
 
 // How a layer is called, as Keras's arguments of a call.
 struct CallOptions {
-  // false: as where nothing is trained, even while the function trains: batch normalization uses its moving averages and keeps
-  // them, dropout drops nothing, in all layers that it calls; weights are trained all the same. None: as the function says, and so
-  // does true, which a function that does not train cannot do.
+  // false: as where nothing is trained, even while the function trains: batch normalization uses its moving averages
+  // and keeps them, dropout drops nothing, in all layers that it calls; weights are trained all the same. None: as the
+  // function says, and so does true, which a function that does not train cannot do.
   std::optional<bool> training = {};
 };
 
@@ -78,9 +78,9 @@ class Layer {
   virtual Tensors call_all(const Tensors& xs);
 
   // Whether what it builds from now on is trained: its weights, and those of layers that it calls. A frozen batch
-  // normalization uses its moving averages. Functions that were traced already stay as they are, and so does a model that
-  // trained, was evaluated or predicted since it was compiled, for batches of any size: a change counts once it is compiled
-  // again, as in Keras.
+  // normalization uses its moving averages. Functions that were traced already stay as they are, and so does a model
+  // that trained, was evaluated or predicted since it was compiled, for batches of any size: a change counts once it is
+  // compiled again, as in Keras.
   void set_trainable(bool trainable);
   bool trainable() const;
 

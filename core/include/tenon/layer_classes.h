@@ -1,7 +1,7 @@
 // The layers of Keras as objects, each of which calls the function of layers.h that has its name.
 //
-// Where two layers without names are called in one expression, `Dense(3)(x) - Dense(3)(x)`, C++ leaves open which is called
-// first, and so is "dense". Give them names, or call each in a statement of its own.
+// Where two layers without names are called in one expression, `Dense(3)(x) - Dense(3)(x)`, C++ leaves open which is
+// called first, and so is "dense". Give them names, or call each in a statement of its own.
 #pragma once
 
 #include <concepts>

@@ -39,7 +39,8 @@ class InitializerRule {
   std::function<Initializer(const Shape&)> rule_;
 };
 
-// A penalty added to the loss: l1 * sum |w| + l2 * sum w^2, and one's own. That of an activation is divided by the batch.
+// A penalty added to the loss: l1 * sum |w| + l2 * sum w^2, and one's own. That of an activation is divided by the
+// batch.
 struct Regularizer {
   double l1 = 0, l2 = 0;
   std::function<Tensor(Tensor w)> own = {};  // of f32: a scalar
@@ -121,8 +122,8 @@ struct EmbeddingOptions {
   bool trainable = true;
   std::string name = "embedding";
 };
-// indices I[..] -> [.., output_dim]; an index out of range gives zeros. Indices of f32 and f64 lose what is behind the point, as
-// in Keras.
+// indices I[..] -> [.., output_dim]; an index out of range gives zeros. Indices of f32 and f64 lose what is behind the
+// point, as in Keras.
 Tensor embedding(Tensor indices, const EmbeddingOptions& options);
 
 // ---- attention ----
@@ -144,10 +145,10 @@ struct MultiHeadAttentionOptions {
   Tensor attention_mask = {};    // [T, S], [B, T, S] or [B, heads, T, S], 1 where it repeats: not 0 where i may see j
   bool use_causal_mask = false;  // query i sees keys j <= i
 };
-// query[B, T, C] and value[B, S, ..] -> [B, T, output_shape]: attention over softmax(q k' / sqrt(key_dim)), head by head.
-// Variables query/kernel [C, heads, key_dim], query/bias [heads, key_dim], key/.., value/.., attention_output/kernel
-// [heads, value_dim, output_shape], attention_output/bias. A kernel initializer sees the matrix [in, out] that a kernel
-// is, heads times size as one. A query that may see no key sees all of them alike, as in Keras.
+// query[B, T, C] and value[B, S, ..] -> [B, T, output_shape]: attention over softmax(q k' / sqrt(key_dim)), head by
+// head. Variables query/kernel [C, heads, key_dim], query/bias [heads, key_dim], key/.., value/..,
+// attention_output/kernel [heads, value_dim, output_shape], attention_output/bias. A kernel initializer sees the matrix
+// [in, out] that a kernel is, heads times size as one. A query that may see no key sees all of them alike, as in Keras.
 Tensor multi_head_attention(Tensor query, Tensor value, const MultiHeadAttentionOptions& options);
 struct GroupQueryAttentionOptions {
   int64_t head_dim = 0;
@@ -165,8 +166,8 @@ struct GroupQueryAttentionOptions {
   Tensor attention_mask = {};
   bool use_causal_mask = false;
 };
-// The same with fewer heads of keys and values than of queries: each serves as many queries' heads in turn, the first those
-// from 0 on (Ainslie et al. 2023). Kernels of key and value are [C, num_key_value_heads, head_dim].
+// The same with fewer heads of keys and values than of queries: each serves as many queries' heads in turn, the first
+// those from 0 on (Ainslie et al. 2023). Kernels of key and value are [C, num_key_value_heads, head_dim].
 Tensor group_query_attention(Tensor query, Tensor value, const GroupQueryAttentionOptions& options);
 
 // ---- convolution ----

@@ -2,9 +2,10 @@
 //
 // Each takes what is true first, as Keras does, and is the mean over the last axis of a formula of both (or the formula
 // given), then reduced to a scalar f32, by default to the mean over all values ("sum_over_batch_size"). sample_weight,
-// when given, has a number a sample, or for each of the per-sample losses, and multiplies them before the reduction; the
-// divisor stays the number of values. With Reduction::kNone the result is the per-sample losses, in f32. True values of
-// another dtype are converted; [B] beside [B, 1] are its rows. Mistakes throw tenon::Error naming the loss and both types.
+// when given, has a number a sample, or for each of the per-sample losses, and multiplies them before the reduction;
+// the divisor stays the number of values. With Reduction::kNone the result is the per-sample losses, in f32. True
+// values of another dtype are converted; [B] beside [B, 1] are its rows. Mistakes throw tenon::Error naming the loss
+// and both types.
 //
 //   Tensor a = sparse_categorical_crossentropy(labels, logits, {.from_logits = true});
 //   Loss loss = SparseCategoricalCrossentropy({.from_logits = true});      // or "mse", or a function of one's own
@@ -27,19 +28,21 @@ namespace tenon {
 // that are not 0.
 //
 // On a device of several units each has a part of the batch, and the loss is the mean of theirs: means are those of the
-// whole batch, whatever the weights, and a kSum is the sum of the whole batch, as in Keras under a strategy, for which each
-// unit's is its part's sum times the number of units.
+// whole batch, whatever the weights, and a kSum is the sum of the whole batch, as in Keras under a strategy, for which
+// each unit's is its part's sum times the number of units.
 enum class Reduction : uint8_t { kSumOverBatchSize, kSum, kMeanWithSampleWeight, kNone, kSumByNonzeroWeights };
 
 struct LossOptions {
-  // Cross entropies: predictions are logits. Else they are probabilities: categorical ones are divided by their sum, and
-  // all are clipped to [1e-7, 1 - 1e-7]. The result of a softmax, or of a sigmoid, is not: its logits are used instead.
+  // Cross entropies: predictions are logits. Else they are probabilities: categorical ones are divided by their sum,
+  // and all are clipped to [1e-7, 1 - 1e-7]. The result of a softmax, or of a sigmoid, is not: its logits are used
+  // instead.
   bool from_logits = false;
   // Cross entropies: y becomes y (1 - s) + s / classes (binary: s / 2).
   double label_smoothing = 0;
   // Sparse cross entropies: samples of this label cost nothing and are not counted.
   std::optional<int64_t> ignore_class = {};
-  // Cross entropies and cosine_similarity: the axis of classes, of components, of what one sample has. Integer labels lack it.
+  // Cross entropies and cosine_similarity: the axis of classes, of components, of what one sample has. Integer labels
+  // lack it.
   int64_t axis = -1;
   Tensor sample_weight = {};  // a Loss gets it when it is called
   Reduction reduction = Reduction::kSumOverBatchSize;
@@ -114,13 +117,14 @@ struct OverlapOptions {
 };
 // 1 - 2 sum(y p) / (sum(y) + sum(p) + 1e-7). Takes neither alpha nor beta.
 Tensor dice(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
-// 1 - (TP + 1e-7) / (TP + alpha FP + beta FN + 1e-7) (Salehi et al. 2017). Keras has alpha and beta the other way round.
+// 1 - (TP + 1e-7) / (TP + alpha FP + beta FN + 1e-7) (Salehi et al. 2017). Keras has alpha and beta the other way
+// round.
 Tensor tversky(Tensor y_true, Tensor y_pred, const OverlapOptions& options = {});
 
-// Brings embeddings of one class near each other and those of others apart (Sun et al. 2020). y_pred[B,D] are embeddings of
-// length 1, y_true[B] or [B,1] their classes, integers. Each example is compared with the whole batch of all units, which must
-// not be dynamic where there are several. An example that is alone in its class, or whose class is all of the batch, costs
-// nothing and, as in Keras, is not counted.
+// Brings embeddings of one class near each other and those of others apart (Sun et al. 2020). y_pred[B,D] are
+// embeddings of length 1, y_true[B] or [B,1] their classes, integers. Each example is compared with the whole batch of
+// all units, which must not be dynamic where there are several. An example that is alone in its class, or whose class
+// is all of the batch, costs nothing and, as in Keras, is not counted.
 struct CircleOptions {
   double gamma = 80, margin = 0.4;
   bool remove_diagonal = true;  // an example is not compared with itself
@@ -130,10 +134,10 @@ struct CircleOptions {
 };
 Tensor circle(Tensor y_true, Tensor y_pred, const CircleOptions& options = {});
 
-// Connectionist temporal classification: -log of the probability of the labels in whatever alignment (Graves et al. 2006).
-// y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits, whose steps must not be dynamic: shorter ones
-// have lengths. [B] losses. A label that takes more steps than there are, repeated ones with a blank in between, costs some
-// 1e5, as in Keras, and not infinity.
+// Connectionist temporal classification: -log of the probability of the labels in whatever alignment (Graves et al.
+// 2006). y_true[B,N] integers, 0 for blank and behind the labels; y_pred[B,T,V] logits, whose steps must not be
+// dynamic: shorter ones have lengths. [B] losses. A label that takes more steps than there are, repeated ones with a
+// blank in between, costs some 1e5, as in Keras, and not infinity.
 struct CtcOptions {
   Tensor label_length = {};  // [B] integers; none: the number of labels that are not 0
   Tensor input_length = {};  // [B] integers; none: as many steps as count by the mask of y_pred, or all

@@ -3,14 +3,15 @@
 //   Tensor words = embedding(text, {.input_dim = 1000, .output_dim = 8, .mask_zero = true});   // 0 pads
 //   Tensor last = lstm(words, {.units = 64});                            // the output of each text's last word
 //
-// A mask is bool[B,T], true where a step counts, and belongs to a tensor x[B,T,..]. Masking and embedding() make one. It goes
-// on through dense, dropout and noise, normalization, activations, multi_head_attention (the query's), recurrent layers that
-// return sequences, Bidirectional, TimeDistributed and the merging layers, as objects or functions; ops and other layers
-// leave it behind, as Keras's do. A layer of one's own hands it on by set_mask(y, mask_of(x)).
+// A mask is bool[B,T], true where a step counts, and belongs to a tensor x[B,T,..]. Masking and embedding() make one.
+// It goes on through dense, dropout and noise, normalization, activations, multi_head_attention (the query's),
+// recurrent layers that return sequences, Bidirectional, TimeDistributed and the merging layers, as objects or
+// functions; ops and other layers leave it behind, as Keras's do. A layer of one's own hands it on by set_mask(y,
+// mask_of(x)).
 //
-// What heeds it: recurrent layers keep their state at a step that does not count, batch normalization leaves such steps out
-// of its moments, global_average_pool1d out of its mean, Softmax out of its sum, attention out of what it sees. A Loss and a
-// Metric of what has a mask count only its steps: a mean is over them.
+// What heeds it: recurrent layers keep their state at a step that does not count, batch normalization leaves such steps
+// out of its moments, global_average_pool1d out of its mean, Softmax out of its sum, attention out of what it sees. A
+// Loss and a Metric of what has a mask count only its steps: a mean is over them.
 #pragma once
 
 #include <string>

@@ -2,8 +2,8 @@
 //
 // A metric is some sums of each batch that are added up over the evaluation, and a function of the added sums. What is
 // true comes first. sample_weight, when given, has a number a sample, or for each value, and multiplies the sums; rows
-// with weight 0 (the padding of a partial batch) do not count. Labels [B, 1] are labels [B]. Where nothing was counted the
-// result is 0. Mistakes throw tenon::Error naming the metric and both types.
+// with weight 0 (the padding of a partial batch) do not count. Labels [B, 1] are labels [B]. Where nothing was counted
+// the result is 0. Mistakes throw tenon::Error naming the metric and both types.
 //
 //   spec.eval_metrics = {{"accuracy", accuracy(labels, argmax(logits))}, {"auc", AUC()(labels, probabilities)}};
 //   model.compile({.metrics = {"accuracy", AUC({.curve = "PR"}), MeanAbsoluteError()}});
@@ -40,8 +40,8 @@ struct MetricOp {
   std::vector<double> values(const Sums& added) const;
 };
 
-// What a metric of a total and a count is of this batch alone, f32[]: for EstimatorSpec::training_tensors. 0 where nothing is
-// counted. Throws Error of another metric.
+// What a metric of a total and a count is of this batch alone, f32[]: for EstimatorSpec::training_tensors. 0 where
+// nothing is counted. Throws Error of another metric.
 Tensor batch_value(const MetricOp& metric);
 MetricOp mean(Tensor values, Tensor sample_weight = {});
 MetricOp sum(Tensor values, Tensor sample_weight = {});

@@ -6,8 +6,8 @@
 //   Symbol words = GlobalAveragePooling1D()(Embedding({.input_dim = 1000, .output_dim = 8})(text));
 //   Model both({image, text}, {Dense({.units = 3})(Concatenate()({Flatten()(image), words}))});
 //
-// A model is a layer: it is called on tensors, and may be a part of another. The first model of a Strategy keeps the plain
-// names of its layers, "dense/kernel"; others put their own before them, "model_1/dense/kernel".
+// A model is a layer: it is called on tensors, and may be a part of another. The first model of a Strategy keeps the
+// plain names of its layers, "dense/kernel"; others put their own before them, "model_1/dense/kernel".
 //
 //   both.compile({.optimizer = Adam(1e-3),
 //                 .loss = SparseCategoricalCrossentropy({.from_logits = true}),
@@ -48,9 +48,10 @@ class Symbol {
   size_t result_;
 };
 
-// The shape of an example, without the batch. A dimension of kAnySize, Keras's None, is of whatever size comes: each size is a
-// program of its own, for which no weight may be of that size, and the model's shapes are known once it was called, as those of a
-// model without Input(). One program for sizes up to a bound is a Function's (BoundedDim of tenon/strategy.h).
+// The shape of an example, without the batch. A dimension of kAnySize, Keras's None, is of whatever size comes: each
+// size is a program of its own, for which no weight may be of that size, and the model's shapes are known once it was
+// called, as those of a model without Input(). One program for sizes up to a bound is a Function's (BoundedDim of
+// tenon/strategy.h).
 inline constexpr int64_t kAnySize = -1;
 class InputShape {
  public:
@@ -64,7 +65,8 @@ class InputShape {
 };
 Symbol Input(const InputShape& shape, DType dtype = DType::kF32, std::string name = {});
 
-// As on tensors: `relu(x) * 2 + 1 / exp(-y)`. Activations are called on symbols too; other functions are Lambda(function)(x).
+// As on tensors: `relu(x) * 2 + 1 / exp(-y)`. Activations are called on symbols too; other functions are
+// Lambda(function)(x).
 Symbol operator+(const Symbol& a, const Symbol& b);
 Symbol operator-(const Symbol& a, const Symbol& b);
 Symbol operator*(const Symbol& a, const Symbol& b);
@@ -128,12 +130,12 @@ struct SummaryOptions {
 
 // Keras's, of a file that is not the model's own. Neither: the file has to be the model's own.
 struct LoadWeightsOptions {
-  // Weights that the file lacks stay as they are; an error where one has another type. Where the file has names behind the
-  // model's own, "base/dense/kernel", these are meant, and "dense/kernel" is another layer's.
+  // Weights that the file lacks stay as they are; an error where one has another type. Where the file has names behind
+  // the model's own, "base/dense/kernel", these are meant, and "dense/kernel" is another layer's.
   bool by_name = false;
   bool skip_mismatch = false;  // the same, and so do those that have another type
-  // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none. What is
-  // expected of them is the same.
+  // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none.
+  // What is expected of them is the same.
   std::string rules = {};
 };
 
@@ -161,20 +163,20 @@ class Model : public Layer {
   // Its layers in Keras's order, each once, an Input() in front among those of a model that is put together of symbols.
   // Throws Error where call() is one's own.
   std::vector<AnyLayer> layers() const;
-  // The layer of that name ("dense_1"), or of that number, from the end if negative. Names are there once shapes are: with
-  // Input(), or after the first call. Throws Error naming the layers that there are.
+  // The layer of that name ("dense_1"), or of that number, from the end if negative. Names are there once shapes are:
+  // with Input(), or after the first call. Throws Error naming the layers that there are.
   AnyLayer get_layer(std::string_view name);
   AnyLayer get_layer(int64_t index) const;
-  // set_trainable(trainable) of each layer with a weight in whose name the regular expression (as VarsToWarmStart has them)
-  // is found, as Python's re.search finds: base.set_layers_trainable("^conv[1-4]_", false). Names are those of this model
-  // alone, "conv1_conv/kernel"; of a model that is a part of it its layers are meant, "resnet50/conv1_conv/kernel". Throws
-  // Error where no weight has such a name, and where get_layer() knows no names.
+  // set_trainable(trainable) of each layer with a weight in whose name the regular expression (as VarsToWarmStart has
+  // them) is found, as Python's re.search finds: base.set_layers_trainable("^conv[1-4]_", false). Names are those of
+  // this model alone, "conv1_conv/kernel"; of a model that is a part of it its layers are meant,
+  // "resnet50/conv1_conv/kernel". Throws Error where no weight has such a name, and where get_layer() knows no names.
   void set_layers_trainable(std::string_view expression, bool trainable);
   // The number of its weights' elements, as summary() has it. Throws Error where summary() does.
   int64_t count_params();
 
-  // Those that Input() was given, x or x_0, x_1, .. of others; the layers that give the outputs, "" before they have a name.
-  // Empty where call() is one's own.
+  // Those that Input() was given, x or x_0, x_1, .. of others; the layers that give the outputs, "" before they have a
+  // name. Empty where call() is one's own.
   std::vector<std::string> input_names() const;
   virtual std::vector<std::string> output_names() const;
   // That of its strategy, or else of the first of its layers that has one.
@@ -182,21 +184,22 @@ class Model : public Layer {
 
   // ---- training, as Keras does it (tenon/fit.h) ----
   // Copies of a model, which is a layer, are the same one: they are compiled together. Its weights stay when a model is
-  // compiled again. Where no strategy is given it stays with the one that it has, or that one of its layers has, so that a
-  // part of a model shares its weights; to another one it takes them along. What the optimizer kept is given up, as in
-  // Keras, unless it is the same one, or trains another model of the strategy. An error in the data, or of a callback, ends
-  // the call; what was trained until then stays as it is. Of a model whose inputs are known by Input() the layers are checked
-  // here: an error says "batch" where the size of one would stand.
+  // compiled again. Where no strategy is given it stays with the one that it has, or that one of its layers has, so
+  // that a part of a model shares its weights; to another one it takes them along. What the optimizer kept is given up,
+  // as in Keras, unless it is the same one, or trains another model of the strategy. An error in the data, or of a
+  // callback, ends the call; what was trained until then stays as it is. Of a model whose inputs are known by Input()
+  // the layers are checked here: an error says "batch" where the size of one would stand.
   void compile(const CompileOptions& options);
   bool compiled() const { return compiled_->training != nullptr; }
-  // Trains, and gives the logs of the epochs: "loss", the mean over the examples with what layers add to it, the metrics of
-  // the epoch, and those of validation, "val_loss".
+  // Trains, and gives the logs of the epochs: "loss", the mean over the examples with what layers add to it, the
+  // metrics of the epoch, and those of validation, "val_loss".
   History fit(const FitData& data, const FitOptions& options = {});
   History fit(const Examples& x, const Examples& y, const FitOptions& options = {});
   // The loss and the metrics, with the weights as they are.
   Logs evaluate(const FitData& data, const EvaluateOptions& options = {});
   Logs evaluate(const Examples& x, const Examples& y, const EvaluateOptions& options = {});
-  // The outputs, a row an example. A model that was never compiled predicts with the strategy that compile({}) gives it.
+  // The outputs, a row an example. A model that was never compiled predicts with the strategy that compile({}) gives
+  // it.
   std::vector<Array> predict(const Dataset& data, const PredictOptions& options = {});
   std::vector<Array> predict(const Examples& x, const PredictOptions& options = {});
   // One step on one batch; the loss and the metrics of that batch.
@@ -205,33 +208,35 @@ class Model : public Layer {
   Logs test_on_batch(const Examples& x, const Examples& y, const Examples& sample_weight = {});
   std::vector<Array> predict_on_batch(const Examples& x);
 
-  // To files and back, in the safetensors format where the path ends with ".safetensors", as Keras's weights where it ends with
-  // ".weights.h5", else as TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. Of Keras's other files, .keras
-  // and .h5, the weights are loaded (share/doc/weights.md). Files are there whole or not at all; NaN and infinity are an error.
-  // Everything that this model's training needs to go on with the same bits: its weights, its optimizer's slots and counters,
-  // the learning rate. Names in the file are those that they have where the strategy has nothing else, so that a like model of
-  // any program finds them; Strategy::save has all that the strategy has, by its names. What is loaded before a model was called
-  // waits for it (Strategy::load), which is an error where the strategy has variables of others; fit() names what still waits
-  // then. The file may be one of weights alone, or of another optimizer, or of a model with a frozen layer: what the
-  // optimizer keeps and the file lacks begins anew, and fit() and train_on_batch() name it. What the file has for
-  // another optimizer than the model was trained with since is not saved again, as in Keras.
+  // To files and back, in the safetensors format where the path ends with ".safetensors", as Keras's weights where it
+  // ends with ".weights.h5", else as TensorFlow's checkpoints, PATH.index and PATH.data-00000-of-00001. Of Keras's
+  // other files, .keras and .h5, the weights are loaded (share/doc/weights.md). Files are there whole or not at all;
+  // NaN and infinity are an error. Everything that this model's training needs to go on with the same bits: its
+  // weights, its optimizer's slots and counters, the learning rate. Names in the file are those that they have where
+  // the strategy has nothing else, so that a like model of any program finds them; Strategy::save has all that the
+  // strategy has, by its names. What is loaded before a model was called waits for it (Strategy::load), which is an
+  // error where the strategy has variables of others; fit() names what still waits then. The file may be one of weights
+  // alone, or of another optimizer, or of a model with a frozen layer: what the optimizer keeps and the file lacks
+  // begins anew, and fit() and train_on_batch() name it. What the file has for another optimizer than the model was
+  // trained with since is not saved again, as in Keras.
   void save(const std::string& path);
   void load(const std::string& path);
-  // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a model
-  // whose weights are not there yet this is checked when they are made, in whatever model it is a part of then. The names
-  // are those of save(), or the strategy's, or those behind the model's own, "base/dense/kernel". Of a file of save() they
-  // take the weights, as Keras does of a .keras file. Floats and whole numbers of another width become the weights'.
+  // The weights alone, moving averages among them. Those of the file have to be the model's, by names and types; of a
+  // model whose weights are not there yet this is checked when they are made, in whatever model it is a part of then.
+  // The names are those of save(), or the strategy's, or those behind the model's own, "base/dense/kernel". Of a file
+  // of save() they take the weights, as Keras does of a .keras file. Floats and whole numbers of another width become
+  // the weights'.
   void save_weights(const std::string& path);
   void load_weights(const std::string& path);
-  // As Keras's export(): EXPORT_DIR_BASE/VERSION (tenon/export.h), whose "serving_default" takes input_names() and gives output_0,
-  // output_1, ..; the path of it. Throws Error.
+  // As Keras's export(): EXPORT_DIR_BASE/VERSION (tenon/export.h), whose "serving_default" takes input_names() and
+  // gives output_0, output_1, ..; the path of it. Throws Error.
   std::string export_saved_model(const std::string& export_dir_base, const ExportOptions& options);
-  // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are made,
-  // and its report is empty. Other models of the strategy stay as they are.
+  // Those that both have; the report names the others. A model whose weights are not there yet takes them when they are
+  // made, and its report is empty. Other models of the strategy stay as they are.
   WarmStartReport load_weights(const std::string& path, const LoadWeightsOptions& options);
 
-  // Keras's table of the layers, their shapes and parameters, to stdout or as text. Throws Error while the shapes of the inputs
-  // are not known: before the first call of a model without Input().
+  // Keras's table of the layers, their shapes and parameters, to stdout or as text. Throws Error while the shapes of
+  // the inputs are not known: before the first call of a model without Input().
   void summary(const SummaryOptions& options = {});
   std::string summary_text(const SummaryOptions& options = {});
 
@@ -248,7 +253,8 @@ class Model : public Layer {
   bool is_model() const override { return true; }
   bool has_inputs() const { return !inputs_->empty(); }
   void set_input(Symbol input) { *inputs_ = {std::move(input)}; }
-  // x as input i is said to be, numbers of another kind converted as Keras does. Throws Error unless it is a batch of that shape.
+  // x as input i is said to be, numbers of another kind converted as Keras does. Throws Error unless it is a batch of
+  // that shape.
   Tensor as_input(size_t i, Tensor x) const;
   // As a part of another model. Throws Error of a class that derives from this one.
   virtual AnyLayer kept() const;
@@ -287,9 +293,9 @@ class Sequential : public Model {
  public:
   // May begin with an Input(): then the weights are there, and summary() is, before the first fit.
   Sequential(std::initializer_list<AnyLayer> layers = {}, std::string name = {});
-  // All copies have it, and what the model is a part of, as in Keras. After compile() the next call of fit, evaluate or predict
-  // has the layer too; what the optimizer kept for the others stays. Throws Error when it is an Input() that is not the first, or
-  // the model itself or one that it is a part of.
+  // All copies have it, and what the model is a part of, as in Keras. After compile() the next call of fit, evaluate or
+  // predict has the layer too; what the optimizer kept for the others stays. Throws Error when it is an Input() that is
+  // not the first, or the model itself or one that it is a part of.
   void add(AnyLayer layer);
   std::vector<std::string> output_names() const override;
   Tensors call_all(const Tensors& xs) override;

@@ -1,5 +1,5 @@
-// Layers that disturb activations while training, and the penalty on them, with Keras's names, defaults and formulas, as
-// functions and as objects. x is any float tensor. All functions throw tenon::Error.
+// Layers that disturb activations while training, and the penalty on them, with Keras's names, defaults and formulas,
+// as functions and as objects. x is any float tensor. All functions throw tenon::Error.
 #pragma once
 
 #include <string>
@@ -26,8 +26,8 @@ struct AlphaDropoutOptions {
   double rate = 0;  // 0 to less than 1
   std::string name = "alpha_dropout";
 };
-// Elements become selu's limit -1.7581 with probability `rate`, and all are scaled and shifted so that mean 0 and variance 1
-// stay (Klambauer et al. 2017).
+// Elements become selu's limit -1.7581 with probability `rate`, and all are scaled and shifted so that mean 0 and
+// variance 1 stay (Klambauer et al. 2017).
 Tensor alpha_dropout(Tensor x, const AlphaDropoutOptions& options);
 
 struct ActivityRegularizationOptions {

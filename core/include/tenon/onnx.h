@@ -1,4 +1,5 @@
-// A model that another program wrote as an ONNX file, as a function of tensors: traced, trained, saved and exported like model code.
+// A model that another program wrote as an ONNX file, as a function of tensors: traced, trained, saved and exported
+// like model code.
 //
 //   OnnxModel model = import_onnx("resnet50.onnx").take();
 //   Strategy strategy("cpu");
@@ -12,9 +13,10 @@
 //     return Outputs{{"loss", loss}};
 //   }, {.mode = Mode::kTrain});
 //
-// Floating initializers are variables, by the file's names, that begin with the file's values; kernels of convolutions lie in them as
-// Tenon's do, [h,w,in,out]. Where a function trains, batch norm has the moments of its batch and dropout draws.
-// Integers of 8 and 16 bits are i32 in features and results, unsigned ones of 32 and 64 bits i64, but u8, which is u8.
+// Floating initializers are variables, by the file's names, that begin with the file's values; kernels of convolutions
+// lie in them as Tenon's do, [h,w,in,out]. Where a function trains, batch norm has the moments of its batch and dropout
+// draws. Integers of 8 and 16 bits are i32 in features and results, unsigned ones of 32 and 64 bits i64, but u8, which
+// is u8.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +36,8 @@
 namespace tenon {
 
 struct OnnxOptions {
-  // Sizes of dimensions that the file leaves open, by their names: {{"sequence", 128}}. Axis 0, which counts the rows, has
-  // none. A name that no input has is an error.
+  // Sizes of dimensions that the file leaves open, by their names: {{"sequence", 128}}. Axis 0, which counts the rows,
+  // has none. A name that no input has is an error.
   std::map<std::string, int64_t> dims = {};
   // Inputs that are numbers known at once, by name: they are constants, and no features. Shapes have to be.
   Arrays values = {};
@@ -43,8 +45,8 @@ struct OnnxOptions {
   std::string freeze = {};   // a regular expression: variables in whose name it is found are not trained
   int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
   MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
-  // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not only where
-  // the function trains.
+  // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not
+  // only where the function trains.
   bool modes_of_file = false;
   // A file with ops that Tenon does not know is taken, to be looked at; a call of it is an error.
   bool take_unknown = false;
@@ -81,13 +83,14 @@ class OnnxModel {
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
   const std::vector<OnnxValue>& outputs() const;
   const std::vector<OnnxVariable>& variables() const;
-  // What an example has, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are not all known;
-  // OnnxOptions::dims gives them.
+  // What an example has, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are
+  // not all known; OnnxOptions::dims gives them.
   std::vector<FeatureSpec> features() const;
 
   // Builds it in the graph of the features; others than its inputs are passed over. Throws Error that names the node.
   Outputs operator()(const Features& features) const;
-  // The result of its last dense layer: the first output without the softmax or sigmoid behind it. With replace_head the new one's.
+  // The result of its last dense layer: the first output without the softmax or sigmoid behind it. With replace_head
+  // the new one's.
   Tensor logits(const Features& features) const;
 
   // The input whose numbers the last call needed and had not, "" if none: to be given in OnnxOptions::values.

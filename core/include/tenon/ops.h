@@ -64,9 +64,9 @@ Tensor full_like(Tensor like, double value);
 inline Tensor zeros_like(Tensor like) { return full_like(like, 0); }
 inline Tensor ones_like(Tensor like) { return full_like(like, 1); }
 Tensor iota(Graph& graph, DType dtype, const Shape& shape, int64_t axis);
-// Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar). `first`, here and below: the
-// number that the device's first replica has among those of all devices that train together; what is drawn per replica
-// follows what the replicas before it draw.
+// Uniform in [0, 1): Philox4x32-10 keyed by seed (i64 scalar), stream and step (i64 scalar). `first`, here and below:
+// the number that the device's first replica has among those of all devices that train together; what is drawn per
+// replica follows what the replicas before it draw.
 Tensor random(Tensor seed, Tensor step, int64_t stream, const Shape& shape, bool per_replica = false,
               int64_t first = 0);
 
@@ -198,7 +198,8 @@ struct CrossEntropy {
   Tensor loss, lse;
 };
 // x[.., V]; label I[..] or F[.., V]; loss and lse [..].
-// The op softmax_cross_entropy; the mean of its loss is a loss of losses.h: categorical_crossentropy, or the sparse one.
+// The op softmax_cross_entropy; the mean of its loss is a loss of losses.h: categorical_crossentropy, or the sparse
+// one.
 CrossEntropy softmax_cross_entropy_per_example(Tensor x, Tensor label, const CrossEntropyOptions& options = {});
 Tensor softmax_cross_entropy_grad(Tensor dloss, Tensor x, Tensor label, Tensor lse, const CrossEntropyOptions& options);
 Tensor dropout(Tensor x, Tensor seed, Tensor step, Tensor residual, double rate, int64_t stream, int64_t first = 0);

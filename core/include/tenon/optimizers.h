@@ -9,12 +9,13 @@
 //     u.assign(u.variable() + velocity);
 //   }});
 //
-// An optimizer is a function that makes one update of one variable; apply() calls it for each of them, and does around it
-// what options ask for. Slots are variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"): Momentum;
-// Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum; with
-// centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; MomentumOptimizer; Muon; ScheduleFreeAdamW,
-// ScheduleFreeAdamW_1, ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum, of SGD, holds Keras's
-// m = mu m - lr g, where TensorFlow 1 leaves -lr out, as Momentum() does. The number of calls of apply() is the variable global_step.
+// An optimizer is a function that makes one update of one variable; apply() calls it for each of them, and does around
+// it what options ask for. Slots are variables named VARIABLE/SLOT in TensorFlow 1's style ("dense/kernel/Adam"):
+// Momentum; Adam, Adam_1 (means of g and g^2), Adam_2 (amsgrad); Adagrad; RMSProp (mean of g^2), RMSProp_1 (momentum;
+// with centered the mean of g, and RMSProp_2 the momentum); Adadelta, Adadelta_1; Ftrl, Ftrl_1; MomentumOptimizer;
+// Muon; ScheduleFreeAdamW, ScheduleFreeAdamW_1, ScheduleFreeAdamW_2 (z, mean of g^2, sum of weights). Momentum, of SGD,
+// holds Keras's m = mu m - lr g, where TensorFlow 1 leaves -lr out, as Momentum() does. The number of calls of apply()
+// is the variable global_step.
 #pragma once
 
 #include <functional>
@@ -31,8 +32,8 @@
 
 namespace tenon {
 
-// What every optimizer's options end with. 0 is none. They are done in this order: mean over the replicas, unscaling, mean
-// of accumulated gradients, clipping, weight decay, the update itself, moving averages, constraints.
+// What every optimizer's options end with. 0 is none. They are done in this order: mean over the replicas, unscaling,
+// mean of accumulated gradients, clipping, weight decay, the update itself, moving averages, constraints.
 //
 //   weight_decay                 decoupled: w -= lr weight_decay w before the update
 //   exclude_from_weight_decay    regular expressions; a variable in whose name one is found does not decay: {"bias", "norm"}
@@ -63,8 +64,8 @@ struct OptimizerOptions {
 
 // One update of one variable: what an optimizer is called with. Tensors are f32, f64 those of an f64 variable, so that
 // a variable of 16 bits is rounded once. Valid during the call. All functions throw Error. Under shard_optimizer_state
-// (tenon/strategy.h) they are a part of the variable's elements, in a row: an update that does not treat each element by itself is
-// an error.
+// (tenon/strategy.h) they are a part of the variable's elements, in a row: an update that does not treat each element
+// by itself is an error.
 class Update {
  public:
   Tensor gradient() const;          // of the variable's shape, as the options left it
@@ -72,7 +73,8 @@ class Update {
   Tensor learning_rate() const;     // rank 0
   Tensor step() const;              // rank 0: the number of updates before this one
   const std::string& name() const;  // of the variable: "dense/kernel"
-  // What the slot was assigned in the update before, `initial` in the first. It has the variable's shape, or the one given.
+  // What the slot was assigned in the update before, `initial` in the first. It has the variable's shape, or the one
+  // given.
   Tensor slot(std::string_view name, double initial = 0);
   Tensor slot(std::string_view name, const Shape& shape, double initial = 0);
   // The variable's next value, which has to be given, and slots'.
@@ -101,9 +103,10 @@ struct Optimizer {
   // By Keras's names, with all by default: "adam", "SGD", .. Throws Error naming the nearest.
   Optimizer(const char* name) : Optimizer(std::string(name)) {}  // NOLINT: implicit by design
   Optimizer(const std::string& name);                            // NOLINT: implicit by design
-  // Updates each of `variables` by its gradient; those without one stay as they are. Then the number of calls grows by one.
-  // May be called as often as one likes, in one function or in several: each goes on from what the one before assigned.
-  // Throws Error when there are not as many gradients as variables, one has another type, or none has a gradient.
+  // Updates each of `variables` by its gradient; those without one stay as they are. Then the number of calls grows by
+  // one. May be called as often as one likes, in one function or in several: each goes on from what the one before
+  // assigned. Throws Error when there are not as many gradients as variables, one has another type, or none has a
+  // gradient.
   void apply(const Tensors& gradients, const Tensors& variables) const;
   // The number of calls so far, i64 scalar.
   Tensor iterations(Graph& graph) const;
@@ -111,7 +114,8 @@ struct Optimizer {
   Tensor current_learning_rate(Graph& graph) const;
   // The variable's name where the learning rate is one: "learning_rate".
   std::string learning_rate_name(Graph& graph) const;
-  // The loss that gradients have to be of where there is a loss scale, else `loss` itself; minimize() takes it by itself.
+  // The loss that gradients have to be of where there is a loss scale, else `loss` itself; minimize() takes it by
+  // itself.
   Tensor scale_loss(Tensor loss) const;
 
   // With use_ema: the averages of these variables, and the variables themselves before the first update.
@@ -135,8 +139,8 @@ struct Optimizer {
   static std::shared_ptr<const Identity> make_identity();
 };
 
-// An optimizer of one's own: `update` is called for each variable while a function is traced, and says by ops what becomes
-// of variable and slots. Every option works with it, on every device.
+// An optimizer of one's own: `update` is called for each variable while a function is traced, and says by ops what
+// becomes of variable and slots. Every option works with it, on every device.
 struct CustomOptimizerOptions {
   std::string name = "CustomOptimizer";
   LearningRate learning_rate = 0.001;
@@ -153,10 +157,10 @@ struct SGDOptions {
 };
 Optimizer SGD(const SGDOptions& options = {});
 Optimizer SGD(LearningRate learning_rate);
-// TensorFlow 1's MomentumOptimizer: a = momentum a + g; w -= lr a, with use_nesterov lr (g + momentum a). SGD keeps m = -lr a, as
-// Keras does: there a rate that changes counts from then on alone, here at once for all of a. The slot is
-// VARIABLE/MomentumOptimizer, which begins with the VARIABLE/Momentum of a checkpoint that TensorFlow 1 wrote; such a one is an
-// error for SGD's slot.
+// TensorFlow 1's MomentumOptimizer: a = momentum a + g; w -= lr a, with use_nesterov lr (g + momentum a). SGD keeps m =
+// -lr a, as Keras does: there a rate that changes counts from then on alone, here at once for all of a. The slot is
+// VARIABLE/MomentumOptimizer, which begins with the VARIABLE/Momentum of a checkpoint that TensorFlow 1 wrote; such a
+// one is an error for SGD's slot.
 struct MomentumOptions {
   LearningRate learning_rate = 0.01;
   double momentum = 0.9;
@@ -235,8 +239,8 @@ struct AdafactorOptions {
 Optimizer Adafactor(const AdafactorOptions& options = {});
 Optimizer Adafactor(LearningRate learning_rate);
 
-// Momentum whose step is made orthogonal (Jordan et al. 2024) by Newton and Schulz's iteration, for variables of rank 2;
-// AdamW for all others, for embeddings ("embedding" in the name), and for `exclude_layers`, regular expressions like
+// Momentum whose step is made orthogonal (Jordan et al. 2024) by Newton and Schulz's iteration, for variables of rank
+// 2; AdamW for all others, for embeddings ("embedding" in the name), and for `exclude_layers`, regular expressions like
 // those of weight decay. rms_rate scales the step by rms_rate sqrt(max(rows, columns)) (Liu et al. 2025); without it by
 // sqrt(max(1, rows / columns)).
 struct MuonOptions {
@@ -253,11 +257,12 @@ struct MuonOptions {
 Optimizer Muon(const MuonOptions& options = {});
 Optimizer Muon(LearningRate learning_rate);
 
-// AdamW without a schedule (Defazio et al. 2024): steps are made of z, gradients are taken at y = (1 - beta_1) z + beta_1 x,
-// which is what the variables hold while training, and x, the mean of all z weighed by the square of the rate they were
-// made with, is what to evaluate and to keep: it is the average that use_ema gives of other optimizers. fit() leaves it in
-// the model, SwapEMAWeights evaluates it, assign_averages() and swap_averages() are for loops of one's own. The rate grows
-// from 0 in the first warmup_steps. Keras, whose weights are all alike, decays x; on TensorFlow it reads z too late.
+// AdamW without a schedule (Defazio et al. 2024): steps are made of z, gradients are taken at y = (1 - beta_1) z +
+// beta_1 x, which is what the variables hold while training, and x, the mean of all z weighed by the square of the rate
+// they were made with, is what to evaluate and to keep: it is the average that use_ema gives of other optimizers. fit()
+// leaves it in the model, SwapEMAWeights evaluates it, assign_averages() and swap_averages() are for loops of one's
+// own. The rate grows from 0 in the first warmup_steps. Keras, whose weights are all alike, decays x; on TensorFlow it
+// reads z too late.
 struct ScheduleFreeAdamWOptions {
   LearningRate learning_rate = 0.0025;
   double beta_1 = 0.9, beta_2 = 0.999, epsilon = 1e-8;
@@ -268,10 +273,10 @@ Optimizer ScheduleFreeAdamW(const ScheduleFreeAdamWOptions& options = {});
 Optimizer ScheduleFreeAdamW(LearningRate learning_rate);
 #undef TENON_OPTIMIZER_OPTIONS
 
-// The optimizer with a loss scale that finds itself, for layers that compute in f16: where a gradient is no finite number,
-// the call changes nothing but the scale, which halves; after dynamic_growth_steps good ones it doubles. It is the
-// variable dynamic_scale, and good steps are counted in step_counter. With minimize() that is all; who takes gradients
-// takes them of scale_loss(loss). Throws Error where the optimizer has a loss_scale_factor.
+// The optimizer with a loss scale that finds itself, for layers that compute in f16: where a gradient is no finite
+// number, the call changes nothing but the scale, which halves; after dynamic_growth_steps good ones it doubles. It is
+// the variable dynamic_scale, and good steps are counted in step_counter. With minimize() that is all; who takes
+// gradients takes them of scale_loss(loss). Throws Error where the optimizer has a loss_scale_factor.
 Optimizer LossScaleOptimizer(Optimizer optimizer, const LossScaleOptions& options = {});
 
 // Says that gradients are the mean over all replicas, each of which has a part of the batch; what TPUEstimator's users
@@ -284,8 +289,9 @@ struct TrainOp {
   explicit operator bool() const { return graph != nullptr; }
 };
 
-// Adds gradients of `loss` plus the graph's added losses by all trainable variables, and applies the optimizer to them. A
-// variable that the loss does not depend on stays as it is. Throws Error when the loss depends on no trainable variable.
+// Adds gradients of `loss` plus the graph's added losses by all trainable variables, and applies the optimizer to them.
+// A variable that the loss does not depend on stays as it is. Throws Error when the loss depends on no trainable
+// variable.
 TrainOp minimize(const Optimizer& optimizer, Tensor loss);
 
 }  // namespace tenon

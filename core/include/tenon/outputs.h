@@ -12,8 +12,8 @@ namespace tenon {
 
 // How the parts become one on a device of several units, each of which has computed on its share of the batch.
 // kAuto: what is the same on all units is given once; of a float scalar that differs the mean; anything else that
-// differs has a row for each example, and the parts stand one after the other, in each step. kRows: those rows, whatever they
-// hold.
+// differs has a row for each example, and the parts stand one after the other, in each step. kRows: those rows,
+// whatever they hold.
 enum class Joining : uint8_t { kAuto, kRows };
 
 // A result, and how the results of several steps of one call are kept (ResultMode). A tensor alone is kept each step.

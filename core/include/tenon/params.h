@@ -13,9 +13,9 @@ namespace tenon {
 
 // Hyperparameters by name. "dtype_policy" is Keras's: "float32"; "mixed_bfloat16", which gives the model its float
 // features as bf16 and keeps variables in f32; "mixed_float16", which does so with f16 and wants a LossScaleOptimizer;
-// "bfloat16", which has variables in bf16 too. "batch_size" is set by the Estimator, and is an error of its calls where it is
-// given: the examples of a step; on a device of several units as TPUConfig::per_host_input_for_training says, all of them
-// (4, 5), those of a host (2) or of a unit (1, 3). "context", which TPUEstimator sets, is an error too.
+// "bfloat16", which has variables in bf16 too. "batch_size" is set by the Estimator, and is an error of its calls where
+// it is given: the examples of a step; on a device of several units as TPUConfig::per_host_input_for_training says, all
+// of them (4, 5), those of a host (2) or of a unit (1, 3). "context", which TPUEstimator sets, is an error too.
 class Params {
  public:
   using Value = std::variant<int64_t, double, bool, std::string>;

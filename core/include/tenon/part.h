@@ -1,5 +1,5 @@
-// Parts of Tenon that need large libraries of others: shared objects lib/tenon/FOLDER/NAME.so, loaded only by who asks for them, each
-// of a Debian package of its own. Inside of Tenon; no program needs it.
+// Parts of Tenon that need large libraries of others: shared objects lib/tenon/FOLDER/NAME.so, loaded only by who asks
+// for them, each of a Debian package of its own. Inside of Tenon; no program needs it.
 #pragma once
 
 #include <string>
@@ -17,8 +17,9 @@ struct PartName {
 
 class Part {
  public:
-  // Opens it beside the program, or else where the library was installed that the program is linked with, and nowhere else: what may
-  // write there may write the program. It stays loaded. kUnavailable, in a line that says what brings it, where it is not there.
+  // Opens it beside the program, or else where the library was installed that the program is linked with, and nowhere
+  // else: what may write there may write the program. It stays loaded. kUnavailable, in a line that says what brings
+  // it, where it is not there.
   static Result<Part> open(const PartName& name);
   // The same, without opening it: the path of the file.
   static Result<std::string> find(const PartName& name);

@@ -16,7 +16,8 @@ struct PixelImage {
 
 // The pixels of a JPEG or PNG file, in its own size.
 Result<PixelImage> decode_pixels(std::string_view file);
-// The pixels of a record as `tenon convert images` and `idx` write it: image/encoded is a file, or pixels of image/height and image/width.
+// The pixels of a record as `tenon convert images` and `idx` write it: image/encoded is a file, or pixels of
+// image/height and image/width.
 Result<PixelImage> record_pixels(std::string_view record);
 
 }  // namespace tenon

@@ -43,7 +43,8 @@ struct PaddedLayer {
   std::string name, type;  // "dense_1" and what it gives, "f32[128,10]"; of several calls the one that is padded most
   std::vector<PaddedSize> sizes;
   uint64_t bytes = 0, dense_bytes = 0;  // of that
-  // On matrix units in the kernels that its nodes and their gradients give a name: asked for, and done on padded operands.
+  // On matrix units in the kernels that its nodes and their gradients give a name: asked for, and done on padded
+  // operands.
   uint64_t flops = 0, padded_flops = 0;
 
   // The part that holds nothing, or is done for nothing, 0 to 1.

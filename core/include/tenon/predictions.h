@@ -18,9 +18,9 @@ struct Predictions {
   std::vector<std::string> images = {};  // the file of each example, for `tenon plot wrong`; none: examples are records
 };
 
-// As CSV: row,classid,class,labelid,label,probability_CLASS.., with the column `image` behind the label where there are images.
-// The file is there whole or not at all. In a job of several processes the first one writes, and the others do nothing. Throws
-// Error, also where sizes differ or a label is no class. Thread safe.
+// As CSV: row,classid,class,labelid,label,probability_CLASS.., with the column `image` behind the label where there are
+// images. The file is there whole or not at all. In a job of several processes the first one writes, and the others do
+// nothing. Throws Error, also where sizes differ or a label is no class. Thread safe.
 void write_predictions(const std::string& path, const Predictions& predictions);
 
 }  // namespace tenon

@@ -26,7 +26,8 @@ struct PreflightOptions {
   int64_t batch_size = 128;       // of all units together
   int iterations_per_loop = 100;  // steps in one call of the device
   bool soft_placement = false;    // ops that the device lacks run on cpu.so; `warnings` say which
-  // One program for all batches of up to batch_size rows (BoundedDim of tenon/strategy.h) instead of batches of that size.
+  // One program for all batches of up to batch_size rows (BoundedDim of tenon/strategy.h) instead of batches of that
+  // size.
   bool bounded_batch = false;
   DType all_reduce_dtype = DType::kNone;  // as of a StrategyOptions
   bool shard_optimizer_state = false;

@@ -1,5 +1,5 @@
-// Layers that prepare data, with Keras's names, defaults and formulas, as functions and as objects. They have nothing to
-// learn. Images are [B,H,W,C]; integers (pixels) become f32. All functions throw tenon::Error.
+// Layers that prepare data, with Keras's names, defaults and formulas, as functions and as objects. They have nothing
+// to learn. Images are [B,H,W,C]; integers (pixels) become f32. All functions throw tenon::Error.
 //
 //   Normalization scale;
 //   scale.adapt(Array(values, {1000, 13}));      // mean and variance of each of 13 columns
@@ -40,14 +40,14 @@ class Normalization : public LayerOf<Normalization> {
   explicit Normalization(const NormalizationOptions& options = {})
       : LayerOf(options.name == NormalizationOptions{}.name ? std::string() : options.name),
         options_(std::make_shared<NormalizationOptions>(options)) {}
-  // Takes mean and variance (the population's) of data[N,..], as they are for all copies of the layer from then on: in the
-  // next call of a model that has it, whether it was built, trained or loaded. What an earlier adapt() took is forgotten.
-  // Throws Error where the layer was given its mean, and where it was built for other shapes.
+  // Takes mean and variance (the population's) of data[N,..], as they are for all copies of the layer from then on: in
+  // the next call of a model that has it, whether it was built, trained or loaded. What an earlier adapt() took is
+  // forgotten. Throws Error where the layer was given its mean, and where it was built for other shapes.
   void adapt(const Array& data) { adapt(data.to<double>(), data.shape()); }
   // Row-major values of that shape.
   void adapt(std::vector<double> values, const Shape& shape);
-  // The same of an epoch of a Dataset, read once, batch by batch: of the feature of that name, or where none is named of the
-  // only one that is no "y", "label", "labels" or "sample_weight".
+  // The same of an epoch of a Dataset, read once, batch by batch: of the feature of that name, or where none is named
+  // of the only one that is no "y", "label", "labels" or "sample_weight".
   void adapt(const Dataset& data, std::string_view feature = {});
   const NormalizationOptions& options() const { return *options_; }
   Tensor call(Tensor x) override { return normalization(x, *options_); }
@@ -66,8 +66,8 @@ struct CategoryEncodingOptions {
   OutputMode output_mode = OutputMode::kMultiHot;
   std::string name = "category_encoding";
 };
-// indices [B,..,n] of 0 to num_tokens - 1 -> [B,..,num_tokens] of f32: 1 where a token is among the n, or with kCount how
-// often; kOneHot: [..] -> [..,num_tokens], [..,1] too. Indices out of range count for nothing.
+// indices [B,..,n] of 0 to num_tokens - 1 -> [B,..,num_tokens] of f32: 1 where a token is among the n, or with kCount
+// how often; kOneHot: [..] -> [..,num_tokens], [..,1] too. Indices out of range count for nothing.
 Tensor category_encoding(Tensor indices, const CategoryEncodingOptions& options);
 class CategoryEncoding : public FunctionLayer<CategoryEncoding, CategoryEncodingOptions, category_encoding> {
  public:
@@ -85,8 +85,8 @@ struct ResizingOptions {
   bool antialias = false;             // takes all pixels into account where an image gets smaller
   std::string name = "resizing";
 };
-// Pixel i of n lies at (i + 0.5) N/n - 0.5; bicubic is Keys's with a = -0.5, without antialias at places rounded to 1/1024,
-// as TensorFlow has it. What would lie outside does not count.
+// Pixel i of n lies at (i + 0.5) N/n - 0.5; bicubic is Keys's with a = -0.5, without antialias at places rounded to
+// 1/1024, as TensorFlow has it. What would lie outside does not count.
 Tensor resizing(Tensor x, const ResizingOptions& options);
 class Resizing : public FunctionLayer<Resizing, ResizingOptions, resizing> {
  public:

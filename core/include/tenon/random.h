@@ -1,6 +1,6 @@
-// Numbers drawn at random while a program runs: others in each step, keyed by the Strategy's seed and counted, never from a
-// shared state. The same seed gives the same numbers on every device, and whatever the number of threads; on a device of
-// several units each unit draws its own.
+// Numbers drawn at random while a program runs: others in each step, keyed by the Strategy's seed and counted, never
+// from a shared state. The same seed gives the same numbers on every device, and whatever the number of threads; on a
+// device of several units each unit draws its own.
 #pragma once
 
 #include "tenon/tensor.h"

@@ -1,15 +1,15 @@
-// Recurrent layers with Keras's names, defaults and formulas, as functions and as objects, and the layers that wrap others
-// along time. Sequences are x[B,T,C].
+// Recurrent layers with Keras's names, defaults and formulas, as functions and as objects, and the layers that wrap
+// others along time. Sequences are x[B,T,C].
 //
 //   Tensor last = lstm(x, {.units = 64});                                // [B,64], the last output
 //   LSTM decoder({.units = 64, .return_sequences = true, .return_state = true});
 //   Tensors all = decoder.all({x, h, c});                                // [B,T,64], h, c, started from h and c[B,64]
 //   Tensor both = Bidirectional(GRU({.units = 32}))(x);                  // [B,64]
 //
-// Inputs of all steps go through the kernel as one product; then each step adds its state's. Steps are unrolled, so that a
-// program is compiled for each T, or for a bound of T (BoundedDim in tenon/strategy.h). LSTM and GRU with the default
-// activations and no recurrent dropout are one op of the backend. Variables: NAME/lstm_cell/kernel [C, gates units],
-// recurrent_kernel [units, gates units] and bias. All functions throw tenon::Error.
+// Inputs of all steps go through the kernel as one product; then each step adds its state's. Steps are unrolled, so
+// that a program is compiled for each T, or for a bound of T (BoundedDim in tenon/strategy.h). LSTM and GRU with the
+// default activations and no recurrent dropout are one op of the backend. Variables: NAME/lstm_cell/kernel [C, gates
+// units], recurrent_kernel [units, gates units] and bias. All functions throw tenon::Error.
 #pragma once
 
 #include <concepts>
@@ -21,13 +21,13 @@
 namespace tenon {
 
 // Common to the options below: `dropout` zeroes inputs and `recurrent_dropout` states with that probability, 0 to less
-// than 1, while training; the draw is the same for all steps. `go_backwards` starts at the last step and gives outputs in
-// the order in which they are computed. Results are the output, with `return_sequences` those of all steps, and with
-// `return_state` the states behind it. A step that does not count (tenon/masking.h) leaves the states as they are, and its
-// output is that of the step before, or 0 with `zero_output_for_mask`. Outputs of all steps have x's mask, in their order.
-// With `stateful` a call begins with the states that the last one in any function ended with, in the variables
-// NAME/rnn_state and rnn_state_1 [B, units], row by row, unless it is given states; Model::reset_states() begins anew. All
-// calls have the same batch then, and the device one unit.
+// than 1, while training; the draw is the same for all steps. `go_backwards` starts at the last step and gives outputs
+// in the order in which they are computed. Results are the output, with `return_sequences` those of all steps, and with
+// `return_state` the states behind it. A step that does not count (tenon/masking.h) leaves the states as they are, and
+// its output is that of the step before, or 0 with `zero_output_for_mask`. Outputs of all steps have x's mask, in their
+// order. With `stateful` a call begins with the states that the last one in any function ended with, in the variables
+// NAME/rnn_state and rnn_state_1 [B, units], row by row, unless it is given states; Model::reset_states() begins anew.
+// All calls have the same batch then, and the device one unit.
 struct SimpleRNNOptions {
   int64_t units = 0;
   ActivationRule activation = Activation::kTanh;
@@ -116,8 +116,8 @@ struct BidirectionalOptions {
 };
 // A recurrent layer and one like it, with weights of its own, that goes the other way: "bidirectional/forward_lstm/..",
 // "bidirectional/backward_lstm/..". Outputs of the second are put into the order of the first and merged. States, where
-// there are any, are those of the first, then those of the second. Made of one layer that returns sequences, its outputs
-// are 0 at steps that do not count.
+// there are any, are those of the first, then those of the second. Made of one layer that returns sequences, its
+// outputs are 0 at steps that do not count.
 class Bidirectional : public LayerOf<Bidirectional> {
  public:
   template <std::derived_from<Layer> R>

@@ -14,8 +14,8 @@
 
 namespace tenon {
 
-// Writes into a directory and folders of it. Training goes on where they cannot be written: the run says so, once until all that could
-// not be written to can be again. That another run writes to them is said once for all.
+// Writes into a directory and folders of it. Training goes on where they cannot be written: the run says so, once until
+// all that could not be written to can be again. That another run writes to them is said once for all.
 class RunWriter {
  public:
   RunWriter(std::string owner, std::string directory, SummaryWriterOptions options = {})

@@ -1,16 +1,17 @@
-// What a step would take in many processes, from one that was measured in one process and from a network that is described. Nothing
-// runs, and no device is needed.
+// What a step would take in many processes, from one that was measured in one process and from a network that is
+// described. Nothing runs, and no device is needed.
 //
 //   const Cluster cluster{.hosts = 4, .inside = {1e10, 2e-6}, .between = {1.25e9, 3e-5}};
 //   TENON_ASSIGN(std::vector<ScalingRow> rows, predict_scaling(model, params, features, cluster, {.ms = 310, .examples = 32}, {}));
 //
-// The step is cut as it is between processes (share/doc/several_processes.md): the same buckets in the same order, each on the way that its
-// size decides. The measured time is shared out among the nodes by their arithmetic, or where that takes longer by what they
-// move (MeasuredStep::flops_per_byte); each exchange costs the bytes that go through the narrowest link, and the waits for its messages; and the schedule is that of a
-// step: exchanges one after the other, beside what is still computed.
+// The step is cut as it is between processes (share/doc/several_processes.md): the same buckets in the same order, each
+// on the way that its size decides. The measured time is shared out among the nodes by their arithmetic, or where that
+// takes longer by what they move (MeasuredStep::flops_per_byte); each exchange costs the bytes that go through the
+// narrowest link, and the waits for its messages; and the schedule is that of a step: exchanges one after the other,
+// beside what is still computed.
 //
-// What it does not know: that exchanges take time of the cores that compute, that programs in parts fuse less than whole ones, that
-// hosts differ, and that other traffic goes through their network.
+// What it does not know: that exchanges take time of the cores that compute, that programs in parts fuse less than
+// whole ones, that hosts differ, and that other traffic goes through their network.
 #pragma once
 
 #include <cstdint>
@@ -61,8 +62,8 @@ struct ScalingRow {
   double input_needed_per_s() const { return examples_per_s() / hosts; }
 };
 
-// A row for 1, 2, 4, .. processes, and for all of the cluster. A batch that the replicas of a row cannot share is an error. `features` are
-// those of an example, "label" among them.
+// A row for 1, 2, 4, .. processes, and for all of the cluster. A batch that the replicas of a row cannot share is an
+// error. `features` are those of an example, "label" among them.
 Result<std::vector<ScalingRow>> predict_scaling(const ModelFn& model, const Params& params,
                                                 const std::vector<FeatureSpec>& features, const Cluster& cluster,
                                                 const MeasuredStep& step, const ScalingOptions& options);

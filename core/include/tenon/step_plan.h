@@ -1,5 +1,5 @@
-// What a device decided when it compiled a step: the work in its order, what was fused, which algorithm each node got, and
-// where values lie. Plain data; Estimator::plan makes it.
+// What a device decided when it compiled a step: the work in its order, what was fused, which algorithm each node got,
+// and where values lie. Plain data; Estimator::plan makes it.
 #pragma once
 
 #include <cstdint>

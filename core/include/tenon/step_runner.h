@@ -1,5 +1,5 @@
-// Steps of a model on one batch that stays where it is: what benchmarks time. No input pipeline, no checkpoints: weights
-// begin with first values. One thread at a time.
+// Steps of a model on one batch that stays where it is: what benchmarks time. No input pipeline, no checkpoints:
+// weights begin with first values. One thread at a time.
 //
 //   TENON_ASSIGN(StepRunner runner, StepRunner::create(model, params, batch, 64, {.device = "cpu"}, 100));
 //   TENON_ASSIGN(float loss, runner.run(100));   // 100 steps in one call of the device
@@ -33,8 +33,8 @@ struct StepProfile {
 class StepRunner {
  public:
   // `batch` holds batch_size examples of each feature in HOST memory ("label" among them); each step reads the same
-  // ones. On a device of several units each has its share; of batch-minor features the shares stand one after the other. At
-  // most max_steps in one call of run(). Of the configuration device, seed, deterministic, trace and
+  // ones. On a device of several units each has its share; of batch-minor features the shares stand one after the
+  // other. At most max_steps in one call of run(). Of the configuration device, seed, deterministic, trace and
   // what is of several replicas count. A step trains,
   // evaluates or predicts, by `mode`.
   static Result<StepRunner> create(const ModelFn& model, const Params& params, const std::vector<MemoryFeature>& batch,

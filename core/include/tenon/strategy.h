@@ -14,8 +14,8 @@
 // share them, and they are made when the first function that has them is traced. On a device of several units each has
 // its share of a batch and the same variables (tenon/outputs.h says how results become one).
 //
-// Mistakes throw tenon::Error, before the first step where they can. A Strategy and its Functions are used by one thread at
-// a time. Copies are handles to the same.
+// Mistakes throw tenon::Error, before the first step where they can. A Strategy and its Functions are used by one
+// thread at a time. Copies are handles to the same.
 #pragma once
 
 #include <functional>
@@ -42,35 +42,38 @@ using TensorFunction = std::function<Outputs(const Features& features)>;
 
 struct StrategyOptions {
   uint64_t seed = 0;  // of first values, of what is drawn
-  // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that they are
-  // given to what they compute in, as Keras's do; the ops between them compute in what they are given.
+  // Or "mixed_bfloat16", "bfloat16", "mixed_float16" with a LossScaleOptimizer. A function's layers cast floats that
+  // they are given to what they compute in, as Keras's do; the ops between them compute in what they are given.
   std::string dtype_policy = "float32";
-  // kBF16: gradients of f32 and f64 are rounded to bf16 for their one sum over the replicas, which halves what processes send
-  // each other. Each element is added up in f32 and rounded once more.
+  // kBF16: gradients of f32 and f64 are rounded to bf16 for their one sum over the replicas, which halves what
+  // processes send each other. Each element is added up in f32 and rounded once more.
   DType all_reduce_dtype = DType::kNone;
-  // Each replica keeps a part of what optimizers keep beside the weights, as Adam's means of g and g^2, and updates that part of
-  // the weights (ZeRO 1). All bits and all checkpoints stay the same. Averages of use_ema are whole in each.
+  // Each replica keeps a part of what optimizers keep beside the weights, as Adam's means of g and g^2, and updates
+  // that part of the weights (ZeRO 1). All bits and all checkpoints stay the same. Averages of use_ema are whole in
+  // each.
   bool shard_optimizer_state = false;
   bool deterministic = false;   // no kernel is chosen by the clock
   bool soft_placement = false;  // ops that the device lacks run on cpu.so; standard error says which
 };
 
-// What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows, fewer
-// than there are units, are left out; rows of zeros are added, and what they give is left out; or each unit has the whole
-// batch, so that losses, metrics, gradients and moments are those of one unit, which takes its time and memory. A function
-// that gives something without a row an example, or writes variables, does with kPad what it does with kWhole.
+// What becomes of a batch of a Dataset whose rows cannot be dealt equally over the units: an error; its last rows,
+// fewer than there are units, are left out; rows of zeros are added, and what they give is left out; or each unit has
+// the whole batch, so that losses, metrics, gradients and moments are those of one unit, which takes its time and
+// memory. A function that gives something without a row an example, or writes variables, does with kPad what it does
+// with kWhole.
 enum class Remainder : uint8_t { kRefuse, kDrop, kPad, kWhole };
 
-// A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of that
-// name have one `max` and are of one size. An axis of another input that always has `max` elements is another dimension: to
-// add the two is an error. What is no input, a variable or a constant, may have as many: of such a table the first elements
-// are taken.
+// A dimension of inputs whose size is known when the function is called: 1 to `max`, which is less than 2^31. Axes of
+// that name have one `max` and are of one size. An axis of another input that always has `max` elements is another
+// dimension: to add the two is an error. What is no input, a variable or a constant, may have as many: of such a table
+// the first elements are taken.
 //
 // A program with such dimensions is compiled once, for their bounds, and runs with all sizes: what is behind the end of
-// the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that losses,
-// metrics and updates are those of a program compiled for these sizes, unless one draws along such a dimension, as Dropout does
-// over steps. It computes the whole bound each time, and some masks. Layers over steps end, and those that go backwards begin,
-// with the last step that is there, whatever mask they have. Shapes show the bound; dimension_size(x, axis) of ops.h is the size.
+// the rows or steps that a call has is left out of every sum, mean, maximum, softmax, moment and gradient, so that
+// losses, metrics and updates are those of a program compiled for these sizes, unless one draws along such a dimension,
+// as Dropout does over steps. It computes the whole bound each time, and some masks. Layers over steps end, and those
+// that go backwards begin, with the last step that is there, whatever mask they have. Shapes show the bound;
+// dimension_size(x, axis) of ops.h is the size.
 //
 // Refused when the function is traced, in one line with the op's name:
 //   convolutions, pools and resizing along it, as on a TPU ("Dynamic Spatial Convolution is not supported: lhs shape is
@@ -97,8 +100,8 @@ struct FunctionOptions {
   int steps_per_call = 1;         // the most batches that one call of the device takes, up to 2^20
   std::string name = "function";  // for messages
   Remainder remainder = Remainder::kRefuse;
-  // Not 0: axis 0 of every input of rank 1 or more is BoundedDim{"batch", max_batch}. Batches of a Dataset are of so many
-  // rows, and a last one with fewer is no program of its own.
+  // Not 0: axis 0 of every input of rank 1 or more is BoundedDim{"batch", max_batch}. Batches of a Dataset are of so
+  // many rows, and a last one with fewer is no program of its own.
   int64_t max_batch = 0;
   DynamicShapes dynamic_shapes = {};  // of arrays; other axes of a Dataset's features have one size
 };
@@ -114,7 +117,8 @@ class Results {
   // Throws Error naming what there is when there is none of that name.
   const Array& operator[](std::string_view name) const;
   const Arrays& all() const { return values_; }
-  // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the rest.
+  // That were done: fewer than asked for where the data ended or a result said stop; then there are no rows of the
+  // rest.
   int64_t steps() const { return steps_; }
   int64_t examples() const { return examples_; }
   explicit operator bool() const { return steps_ > 0; }
@@ -126,25 +130,27 @@ class Results {
 
 class Function {
  public:
-  // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with this
-  // Dataset, or a copy of it, stopped. Four Datasets in turn keep their places; with more, the one whose last call is longest
-  // ago begins anew. At the end of the data there are no steps, and the next call begins the next epoch. A last batch with
-  // fewer rows is a step of its own: it is another signature, unless there is a max_batch.
+  // Takes up to steps_per_call batches, or `most_steps` if that is fewer (0: no limit), from where its last call with
+  // this Dataset, or a copy of it, stopped. Four Datasets in turn keep their places; with more, the one whose last call
+  // is longest ago begins anew. At the end of the data there are no steps, and the next call begins the next epoch. A
+  // last batch with fewer rows is a step of its own: it is another signature, unless there is a max_batch.
   Results operator()(const Dataset& data, int most_steps = 0);
-  // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has all of
-  // all inputs if `remainder` is kPad or kWhole; otherwise, and with dynamic dimensions, that is an error.
+  // One step. An input of rank 1 or more is dealt over the units along axis 0. Where one does not divide, each unit has
+  // all of all inputs if `remainder` is kPad or kWhole; otherwise, and with dynamic dimensions, that is an error.
   Results operator()(const Arrays& inputs = {});
-  // So many steps, each on the same inputs, in as many calls of the device as steps_per_call takes; the results are those of
-  // one call. A result that says stop ends them all.
+  // So many steps, each on the same inputs, in as many calls of the device as steps_per_call takes; the results are
+  // those of one call. A result that says stop ends them all.
   Results repeat(int steps, const Arrays& inputs = {});
 
-  // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded form
-  // where dimensions are dynamic; nothing runs, and no variable is made. Nothing where the device does not predict.
+  // What the device predicts for a step on inputs of these shapes on the machine that it stands for, in its bounded
+  // form where dimensions are dynamic; nothing runs, and no variable is made. Nothing where the device does not
+  // predict.
   std::optional<PredictedStep> forecast(const Arrays& inputs);
   // The same of the program that it ran first; nothing before that.
   std::optional<PredictedStep> forecast() const;
 
-  // Begins the next epoch of all data with their next call, where a call has begun one, and none before `least`, counted from 0.
+  // Begins the next epoch of all data with their next call, where a call has begun one, and none before `least`,
+  // counted from 0.
   void next_epoch(uint64_t least = 0);
   // Begins all data at the beginning of their first epoch with their next call.
   void rewind();
@@ -191,8 +197,8 @@ class Strategy {
     std::string name;
     Type type;
   };
-  // The variables of all functions that were traced, in the order of names; optimizers' slots and counters are among them.
-  // A layer or an optimizer that is gone leaves its own here until another one takes its name.
+  // The variables of all functions that were traced, in the order of names; optimizers' slots and counters are among
+  // them. A layer or an optimizer that is gone leaves its own here until another one takes its name.
   std::vector<VariableInfo> variables() const;
   // Throws Error when there is no such variable.
   Array read(std::string_view variable) const;
@@ -204,17 +210,20 @@ class Strategy {
   // there has to be such a variable. Throws Error when there is none, or its type is another.
   void write(std::string_view variable, const Array& value);
 
-  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the safetensors
-  // format where the path ends with ".safetensors", else as TensorFlow's checkpoints, PATH.index and
-  // PATH.data-00000-of-00001. The files are there whole or not at all; a variable that holds NaN or infinity is an error.
+  // All variables, those of all functions and models (Model::save has one model's), to be taken up again: in the
+  // safetensors format where the path ends with ".safetensors", else as TensorFlow's checkpoints, PATH.index and
+  // PATH.data-00000-of-00001. The files are there whole or not at all; a variable that holds NaN or infinity is an
+  // error.
   void save(const std::string& path) const;
-  // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that have
-  // them. While there are such, a function with a variable that the file does not have is an error: it would begin anew in
-  // silence. Variables of layers and optimizers that are gone are given up. On an error the others stay as they were.
+  // Every variable that is here has to be in the file with its type, and the file's others wait for the functions that
+  // have them. While there are such, a function with a variable that the file does not have is an error: it would begin
+  // anew in silence. Variables of layers and optimizers that are gone are given up. On an error the others stay as they
+  // were.
   void load(const std::string& path);
   // Variables that are here take what the checkpoint has for them, all or, on an error, none; those that are made later
   // begin with what it has, until load() or another warm start. The report is of the variables that there are; the
-  // function without arguments gives it anew, after more functions were traced. It is empty where there was no warm start.
+  // function without arguments gives it anew, after more functions were traced. It is empty where there was no warm
+  // start.
   WarmStartReport warm_start(const WarmStartSettings& settings);
   WarmStartReport warm_started() const;
   // The names of values that wait for a function.
@@ -243,8 +252,8 @@ class Strategy::Scope {
   const Scope* outer_;
 };
 
-// By TensorFlow's names. Each throws Error where the device is another: one with several units, or no TPU, a real one or
-// by its name an emulated one. "tpu" alone falls back to what there is; resolve_device() says in which order.
+// By TensorFlow's names. Each throws Error where the device is another: one with several units, or no TPU, a real one
+// or by its name an emulated one. "tpu" alone falls back to what there is; resolve_device() says in which order.
 class OneDeviceStrategy : public Strategy {
  public:
   explicit OneDeviceStrategy(const std::string& device = "auto", const StrategyOptions& options = {});

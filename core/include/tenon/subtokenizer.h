@@ -5,9 +5,9 @@
 //   check(words.encode("Hello, world.", ids));            // EOS is not among them
 //   std::string again = words.decode(ids);                // "Hello, world."
 //
-// Text is cut where letters and numbers (Unicode's categories L and N) meet other characters; a single blank between two such
-// pieces is left out. Each piece, with what the vocabulary's alphabet lacks as \NUMBER; and an underline at its end, becomes the
-// longest subtokens that the vocabulary has, from left to right.
+// Text is cut where letters and numbers (Unicode's categories L and N) meet other characters; a single blank between
+// two such pieces is left out. Each piece, with what the vocabulary's alphabet lacks as \NUMBER; and an underline at
+// its end, becomes the longest subtokens that the vocabulary has, from left to right.
 //
 // A vocabulary's file has one subtoken a line, between single quotes; "<pad>" and "<EOS>" come first.
 #pragma once
@@ -31,8 +31,8 @@ class Subtokenizer {
 
   // Errors name the file, and the line where there is one.
   static Result<Subtokenizer> load(const std::string& path);
-  // As if a file had these, in this order; "<pad>" and "<EOS>" are put in front. kInvalid when one is there twice, has a line end, or
-  // has a character that is no subtoken by itself: then not every text could be written with them.
+  // As if a file had these, in this order; "<pad>" and "<EOS>" are put in front. kInvalid when one is there twice, has
+  // a line end, or has a character that is no subtoken by itself: then not every text could be written with them.
   static Result<Subtokenizer> from_subtokens(std::vector<std::string> subtokens);
   // Replaces the file whole or not at all.
   Status save(const std::string& path) const;
@@ -43,14 +43,14 @@ class Subtokenizer {
   // Equal for equal vocabularies.
   uint32_t fingerprint() const;
 
-  // The line as converters of sentences encode it: without the spaces around it (Python's str.strip), a blank in the place of each
-  // control character but NUL.
+  // The line as converters of sentences encode it: without the spaces around it (Python's str.strip), a blank in the
+  // place of each control character but NUL.
   static std::string cleaned(std::string_view line);
   // Appends the ids of `text`. kInvalid when it is no UTF-8; then nothing is appended.
   Status encode(std::string_view text, std::vector<int32_t>& ids) const;
-  // The same, and for each id the bytes of `text` that it stands for. They rise; a character that the vocabulary writes with several
-  // subtokens belongs to each of them, an underline at the end of a piece, where it is a subtoken by itself, has none, and a blank
-  // that is left out belongs to nobody.
+  // The same, and for each id the bytes of `text` that it stands for. They rise; a character that the vocabulary writes
+  // with several subtokens belongs to each of them, an underline at the end of a piece, where it is a subtoken by
+  // itself, has none, and a blank that is left out belongs to nobody.
   struct Part {
     size_t begin = 0, end = 0;
   };

@@ -1,7 +1,7 @@
 // Small text files that a person or another program wrote.
 //
-// Only regular files are read: a directory, a pipe, a device, a name with a NUL in it and more than `max_bytes` are errors
-// that name the file, before anything waits or is allocated. Thread safe.
+// Only regular files are read: a directory, a pipe, a device, a name with a NUL in it and more than `max_bytes` are
+// errors that name the file, before anything waits or is allocated. Thread safe.
 #pragma once
 
 #include <cstdint>

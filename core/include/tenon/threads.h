@@ -10,8 +10,8 @@ class ThreadPool;
 
 // How many threads the pool will have; call before anything uses it, later calls have no effect.
 // Without it, or with 0: as many as the cores that the process may use, by its affinity and its cgroups' share of time.
-// Where the system gives fewer threads (ulimit -u, a cgroup's pids.max, memory), the pool has those and says so once, on
-// standard error.
+// Where the system gives fewer threads (ulimit -u, a cgroup's pids.max, memory), the pool has those and says so once,
+// on standard error.
 void set_process_threads(int threads);
 int process_threads();
 

@@ -1,4 +1,5 @@
-// Which of two that work at the same time waits for the other: the input that makes batches, or the device that takes them.
+// Which of two that work at the same time waits for the other: the input that makes batches, or the device that takes
+// them.
 #pragma once
 
 #include <cstdint>

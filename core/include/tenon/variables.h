@@ -13,9 +13,9 @@
 
 namespace tenon {
 
-// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope. Without a dtype it
-// has that of the model's dtype policy. A layer object that is called again gets the one that it has; it asks for each once in
-// a call.
+// A variable of the graph that `like` belongs to: its current value. Name "NAME" under the current scope. Without a
+// dtype it has that of the model's dtype policy. A layer object that is called again gets the one that it has; it asks
+// for each once in a call.
 Tensor variable(Tensor like, std::string_view name, const Shape& shape, Initializer initializer, bool trainable = true,
                 DType dtype = DType::kNone);
 // Sets the value that a variable has after the step (a moving average, a counter). Assigned again, it has the last one.
@@ -55,8 +55,9 @@ class Scope {
 // The number of updates done before this step, i64 scalar: the variable "global_step".
 Tensor global_step(Graph& graph);
 
-// What random ops are keyed by beside the seed, i64 scalar, another in each step: global_step in an Estimator's model; in
-// a Strategy's functions the variable "draws", which counts the steps that drew, as they may have several optimizers or none.
+// What random ops are keyed by beside the seed, i64 scalar, another in each step: global_step in an Estimator's model;
+// in a Strategy's functions the variable "draws", which counts the steps that drew, as they may have several optimizers
+// or none.
 Tensor draw_step(Graph& graph);
 
 // The seed that random ops are keyed by, i64 scalar: given to each run, never stored.

@@ -4,7 +4,8 @@
 //   TENON_ASSIGN(WeightsFile weights, WeightsFile::open("resnet18.safetensors", "torchvision_resnet18.rules"));
 //   for (const auto& [name, type] : weights.tensors()) ...
 //
-// Nothing that a file says is believed: sizes are held against it before anything is allocated. Errors name file and tensor.
+// Nothing that a file says is believed: sizes are held against it before anything is allocated. Errors name file and
+// tensor.
 #pragma once
 
 #include <map>
@@ -20,8 +21,8 @@ namespace tenon {
 // Movable; reading is thread safe.
 class WeightsFile {
  public:
-  // The format is told by the name; what is no file of another format is a checkpoint's prefix, or a directory (its newest).
-  // `rules`: a file of rules by which tensors get other names and axes; "": none.
+  // The format is told by the name; what is no file of another format is a checkpoint's prefix, or a directory (its
+  // newest). `rules`: a file of rules by which tensors get other names and axes; "": none.
   static Result<WeightsFile> open(const std::string& path, const std::string& rules = {});
   WeightsFile(WeightsFile&&) noexcept;
   WeightsFile& operator=(WeightsFile&&) noexcept;
@@ -32,8 +33,9 @@ class WeightsFile {
   // Tensors of numbers by name, as variables that begin with them are called.
   const std::map<std::string, Type, std::less<>>& tensors() const;
   Result<Array> read(std::string_view name) const;
-  // All of them, in the format that `path` is of: .safetensors, .weights.h5, or else a checkpoint's prefix. The file is there whole
-  // or not at all. In .weights.h5 layers lie by their names: Keras finds those that have the names that it gives itself.
+  // All of them, in the format that `path` is of: .safetensors, .weights.h5, or else a checkpoint's prefix. The file is
+  // there whole or not at all. In .weights.h5 layers lie by their names: Keras finds those that have the names that it
+  // gives itself.
   Status write_to(const std::string& path) const;
 
  private:

@@ -229,8 +229,8 @@ Result<TrainResult> Estimator::train_on_device(const TrainOptions& options, Run&
   return result;
 }
 
-Status Estimator::judged(const Status& why, const TrainInput& train) {
-  return impl_->bad_loss && !impl_->config.model_dir.empty() ? impl_->judged(why, train) : why;
+Status Estimator::with_cause(const Status& why, const TrainInput& train) {
+  return impl_->bad_loss && !impl_->config.model_dir.empty() ? impl_->with_cause(why, train) : why;
 }
 
 // What callbacks wrote after the last stretch of training was saved.

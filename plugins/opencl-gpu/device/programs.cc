@@ -159,7 +159,7 @@ KernelObject Driver::kernel(const std::string& file, const std::string& name, co
 
 // ---- choices ----
 
-// By the texts of all kernels: which is the soonest hangs on what they say.
+// By the texts of all kernels: which is the quickest hangs on what they say.
 std::string Driver::choice_key(const std::string& text) const {
   static const uint64_t sources = hash_of(all_kernel_sources());
   char about[96];

@@ -109,18 +109,18 @@ class Trial {
   tenon::plugin::Place scratch_;
 };
 
-Kernel made(const Way& way) {
-  Kernel kernel = way.make();
-  kernel.algorithm = way.name;
+Kernel made(const Variant& variant) {
+  Kernel kernel = variant.make();
+  kernel.algorithm = variant.name;
   return kernel;
 }
 
 // A way that the device cannot go is none; but the first has to.
-std::vector<Kernel> make_all(const std::vector<Way>& ways) {
-  std::vector<Kernel> kernels{made(ways[0])};
-  for (size_t i = 1; i < ways.size(); ++i) {
+std::vector<Kernel> make_all(const std::vector<Variant>& variants) {
+  std::vector<Kernel> kernels{made(variants[0])};
+  for (size_t i = 1; i < variants.size(); ++i) {
     try {
-      kernels.push_back(made(ways[i]));
+      kernels.push_back(made(variants[i]));
     } catch (const Error& e) {
       if (e.code == TENON_DEVICE_LOST) throw;
       kernels.emplace_back();
@@ -182,61 +182,61 @@ std::vector<double> measure(Driver& driver, const NodeView& node, const std::vec
   }
 }
 
-size_t index_of(const std::vector<Way>& ways, const std::string& name) {
-  const auto same = [&](const Way& w) { return w.name == name; };
-  return static_cast<size_t>(std::find_if(ways.begin(), ways.end(), same) - ways.begin());
+size_t index_of(const std::vector<Variant>& variants, const std::string& name) {
+  const auto same = [&](const Variant& w) { return w.name == name; };
+  return static_cast<size_t>(std::find_if(variants.begin(), variants.end(), same) - variants.begin());
 }
 
-std::string report(const NodeView& node, const std::vector<Way>& ways, const std::vector<double>& seconds,
+std::string report(const NodeView& node, const std::vector<Variant>& variants, const std::vector<double>& seconds,
                    size_t best) {
   std::string text = "opencl-gpu: measured " + text_of(node) + ":";
-  for (size_t i = 0; i < ways.size(); ++i) {
+  for (size_t i = 0; i < variants.size(); ++i) {
     char ms[32];
-    std::snprintf(ms, sizeof ms, " %.3f ms%s", seconds[i] * 1e3, i + 1 < ways.size() ? "," : ";");
-    text += " " + ways[i].name + ms;
+    std::snprintf(ms, sizeof ms, " %.3f ms%s", seconds[i] * 1e3, i + 1 < variants.size() ? "," : ";");
+    text += " " + variants[i].name + ms;
   }
-  return text + " takes " + ways[best].name;
+  return text + " takes " + variants[best].name;
 }
 
 // TENON_OPENCL_WAY=N takes way N of every node, for trying them; those that have fewer begin again. kMeasured: unset.
 constexpr size_t kMeasured = SIZE_MAX;
-size_t forced_way() {
+size_t forced_variant() {
   const char* forced = std::getenv("TENON_OPENCL_WAY");
   if (!forced) return kMeasured;
   const std::string way = forced;
-  if (way.empty() || way.size() > 3 || way.find_first_not_of("0123456789") != std::string::npos)
+  if (variant.empty() || variant.size() > 3 || variant.find_first_not_of("0123456789") != std::string::npos)
     throw Error(TENON_INVALID, "TENON_OPENCL_WAY: expected a number from 0 to 999, found '" + way + "'");
-  return std::stoul(way);
+  return std::stoul(variant);
 }
 
 }  // namespace
 
-Kernel soonest(const NodeView& node, const Env& env, const std::vector<Way>& ways, double small) {
+Kernel quickest(const NodeView& node, const Env& env, const std::vector<Variant>& variants, double small) {
   Driver& driver = driver_of(*env.device);
-  if (const size_t forced = forced_way(); forced != kMeasured) return made(ways[forced % ways.size()]);
-  if (ways.size() == 1 || env.deterministic || !driver.remembers() ||
+  if (const size_t forced = forced_variant(); forced != kMeasured) return made(variants[forced % variants.size()]);
+  if (variants.size() == 1 || env.deterministic || !driver.remembers() ||
       static_cast<double>(tenon::plugin::cost_of(node).flops) < 2 * small)
-    return made(ways[0]);
+    return made(variants[0]);
   const std::string key = driver.choice_key(text_of(node));
-  if (const size_t known = index_of(ways, driver.choice(key)); known < ways.size()) {
+  if (const size_t known = index_of(variants, driver.choice(key)); known < variants.size()) {
     ++driver.counts().remembered;
-    return made(ways[known]);
+    return made(variants[known]);
   }
-  if (!may_fit(driver, node, 0)) return made(ways[0]);
-  const std::vector<Kernel> kernels = make_all(ways);
+  if (!may_fit(driver, node, 0)) return made(variants[0]);
+  const std::vector<Kernel> kernels = make_all(variants);
   const std::vector<double> seconds = measure(driver, node, kernels);
   if (seconds.empty()) {
-    driver.choose(key, ways[0].name);  // the next start need not make them all
+    driver.choose(key, variants[0].name);  // the next start need not make them all
     return kernels[0];
   }
   ++driver.counts().measured;
   size_t best = least_of(seconds);
   // Another process may have been sooner: then both do the same.
-  if (const size_t known = index_of(ways, driver.choice(key)); known < ways.size() && kernels[known].run)
+  if (const size_t known = index_of(variants, driver.choice(key)); known < variants.size() && kernels[known].run)
     best = known;
-  else if (!driver.choose(key, ways[best].name))
+  else if (!driver.choose(key, variants[best].name))
     best = 0;  // what cannot be remembered is not chosen by the clock
-  driver.tell(report(node, ways, seconds, best));
+  driver.tell(report(node, variants, seconds, best));
   return kernels[best];
 }
 

@@ -96,11 +96,11 @@ bool filter_grad_suits(const Driver& driver, const ConvShape& s, const ProductKi
 
 Kernel filter_grad_kernel(const NodeView& node, const Env& env, const ConvShape& shape, const ProductKind& kind) {
   Driver& driver = driver_of(*env.device);
-  std::vector<Way> ways;
+  std::vector<Variant> variants;
   for (const FilterGrad& f : parts_like(shape_of(driver, shape)))
-    ways.push_back({std::to_string(f.rows) + " rows of " + std::to_string(f.c_part) + " channels",
+    variants.push_back({std::to_string(f.rows) + " rows of " + std::to_string(f.c_part) + " channels",
                     [&driver, kind, f] { return kernel_in(driver, f, kind); }});
-  Kernel kernel = soonest(node, env, ways);
+  Kernel kernel = quickest(node, env, variants);
   kernel.algorithm = "direct, " + kernel.algorithm;
   return kernel;
 }

@@ -146,10 +146,10 @@ std::string name_of(const Cut& cut) {
 Kernel cpu_product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
   Driver& driver = driver_of(*env.device);
   const Registers r = registers_of(driver, s, kind);
-  std::vector<Way> ways;
+  std::vector<Variant> variants;
   for (const Cut& cut : cuts_like(s, r, cut_of(driver, s, kind, r)))
-    ways.push_back({name_of(cut), [&driver, s, kind, r, cut] { return kernel_in(driver, s, kind, r, cut); }});
-  return soonest(node, env, ways);
+    variants.push_back({name_of(cut), [&driver, s, kind, r, cut] { return kernel_in(driver, s, kind, r, cut); }});
+  return quickest(node, env, variants);
 }
 
 }  // namespace opencl_gpu

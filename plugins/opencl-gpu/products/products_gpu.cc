@@ -171,11 +171,11 @@ std::string name_of(const Tiles& t) {
 Kernel gpu_product_kernel(const NodeView& node, const Env& env, const Product& s, const ProductKind& kind) {
   Driver& driver = driver_of(*env.device);
   const Tiles rule = tiles_of(driver, s, kind);
-  std::vector<Way> ways;
+  std::vector<Variant> variants;
   for (const Tiles& t : tiles_like(driver, rule, kind))
-    ways.push_back({name_of(t), [&driver, s, kind, t] { return kernel_in(driver, s, kind, t); }});
-  ways[0].make = [&driver, s, kind, rule] { return kernel_by_rule(driver, s, kind, rule); };
-  return soonest(node, env, ways);
+    variants.push_back({name_of(t), [&driver, s, kind, t] { return kernel_in(driver, s, kind, t); }});
+  variants[0].make = [&driver, s, kind, rule] { return kernel_by_rule(driver, s, kind, rule); };
+  return quickest(node, env, variants);
 }
 
 }  // namespace opencl_gpu

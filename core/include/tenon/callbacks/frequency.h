@@ -7,7 +7,8 @@
 
 namespace tenon {
 
-// "epoch", or every so many batches, counted across epochs; then at the end of the call of the device that reaches them.
+// "epoch", or every so many batches, counted across epochs; then at the end of the call of the device that reaches
+// them.
 class Frequency {
  public:
   Frequency(const char* epoch) : text_(epoch) {}     // NOLINT: implicit by design

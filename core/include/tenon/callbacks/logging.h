@@ -16,12 +16,13 @@ namespace tenon {
 class RunWriter;    // of what TensorBoard reads
 class ProgressBar;  // what ProgbarLogger draws
 
-// What is shown of training: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks always say what their own
-// `verbose` asks for.
+// What is shown of training: kAuto is a bar on a terminal and a line an epoch elsewhere. Callbacks always say what
+// their own `verbose` asks for.
 enum class Verbose : uint8_t { kAuto, kSilent, kBar, kLine };
 
-// Keras's progress bar on standard output. fit(), evaluate() and predict() add one behind all other callbacks, so that it shows
-// what these put into the logs; one that is given takes its place. With an Estimator it shows what an epoch is there.
+// Keras's progress bar on standard output. fit(), evaluate() and predict() add one behind all other callbacks, so that
+// it shows what these put into the logs; one that is given takes its place. With an Estimator it shows what an epoch is
+// there.
 class ProgbarLogger : public Callback {
  public:
   explicit ProgbarLogger(Verbose verbose = Verbose::kAuto);
@@ -52,8 +53,8 @@ struct CSVLoggerOptions {
   bool append = false;  // to what is in the file
 };
 
-// A row of the logs an epoch: `epoch` from 0, then the names of the first epoch's logs in order; lines end in CR LF. Without
-// validation there, columns val_* hold NA until they are known. The file is replaced at each epoch.
+// A row of the logs an epoch: `epoch` from 0, then the names of the first epoch's logs in order; lines end in CR LF.
+// Without validation there, columns val_* hold NA until they are known. The file is replaced at each epoch.
 class CSVLogger : public Callback {
  public:
   explicit CSVLogger(std::string filename, CSVLoggerOptions options = {});
@@ -78,13 +79,14 @@ struct TensorBoardOptions {
   Frequency update_freq = "epoch";      // or every so many batches too
 };
 
-// Summaries for TensorBoard (tenon/summary.h) by Keras's names: epoch_loss and so on, and epoch_learning_rate where it can be
-// read, over epochs in LOG_DIR/train and, of val_loss and so on, in LOG_DIR/validation; there evaluation_loss_vs_iterations
-// over steps too. With batches, batch_loss and so on over steps. Beside Keras's: epoch_seconds, how long training took without
-// evaluation, with epoch_seconds_predicted on the machine that an emulating device stands for, and the text `device`; `tenon
-// plot` draws from them.
-// A directory that cannot be written to is an error before the first step. Later training goes on, as when the disk is full: a
-// line says that summaries are left out, once until one can be written again. So it says once that another run writes there.
+// Summaries for TensorBoard (tenon/summary.h) by Keras's names: epoch_loss and so on, and epoch_learning_rate where it
+// can be read, over epochs in LOG_DIR/train and, of val_loss and so on, in LOG_DIR/validation; there
+// evaluation_loss_vs_iterations over steps too. With batches, batch_loss and so on over steps. Beside Keras's:
+// epoch_seconds, how long training took without evaluation, with epoch_seconds_predicted on the machine that an
+// emulating device stands for, and the text `device`; `tenon plot` draws from them.
+// A directory that cannot be written to is an error before the first step. Later training goes on, as when the disk is
+// full: a line says that summaries are left out, once until one can be written again. So it says once that another run
+// writes there.
 class TensorBoard : public Callback {
  public:
   explicit TensorBoard(TensorBoardOptions options = {});
@@ -113,8 +115,9 @@ struct HParamsCallbackOptions {
   std::string trial_id = {};  // of repetitions; empty: those with the same values
 };
 
-// The hyperparameters of a training for TensorBoard, and whether it came to its end: `hp.KerasCallback`. What TensorBoard({.log_dir
-// = LOG_DIR}), or an Estimator with that model_dir, writes are its metrics. Written as TensorBoard does.
+// The hyperparameters of a training for TensorBoard, and whether it came to its end: `hp.KerasCallback`. What
+// TensorBoard({.log_dir = LOG_DIR}), or an Estimator with that model_dir, writes are its metrics. Written as
+// TensorBoard does.
 class HParamsCallback : public Callback {
  public:
   HParamsCallback(std::string log_dir, Params hparams, HParamsCallbackOptions options = {});

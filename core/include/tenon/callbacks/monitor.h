@@ -8,11 +8,12 @@
 
 namespace tenon {
 
-// What several callbacks watch: one number of the logs at the end of each epoch. NaN is never better than anything, not even
-// than nothing; in Keras a first NaN stays the best for ever.
+// What several callbacks watch: one number of the logs at the end of each epoch. NaN is never better than anything, not
+// even than nothing; in Keras a first NaN stays the best for ever.
 class MonitorCallback : public Callback {
  protected:
-  // `mode` is "min", "max", or "auto", which knows by the name what is better and is an error for a name that it does not know.
+  // `mode` is "min", "max", or "auto", which knows by the name what is better and is an error for a name that it does
+  // not know.
   MonitorCallback(std::string owner, std::string monitor, const std::string& mode, double min_delta);
   // None where the logs lack it, which is said once: validation need not be there in each epoch.
   std::optional<double> monitored(TrainingRun& run, int epoch, const Logs& logs);
@@ -69,8 +70,8 @@ struct ReduceLROnPlateauOptions {
   double min_lr = 0;
 };
 
-// Multiplies the learning rate by `factor` after `patience` epochs without anything better. Logs "learning_rate", as the
-// epoch had it.
+// Multiplies the learning rate by `factor` after `patience` epochs without anything better. Logs "learning_rate", as
+// the epoch had it.
 class ReduceLROnPlateau : public MonitorCallback {
  public:
   explicit ReduceLROnPlateau(ReduceLROnPlateauOptions options = {});

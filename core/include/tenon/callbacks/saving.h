@@ -49,9 +49,10 @@ struct BackupAndRestoreOptions {
   bool delete_checkpoint = true;  // once training has come to its end
 };
 
-// Training that was cut short goes on in the next run: all variables are backed up in the directory, and read from there
-// when training begins, at the beginning of the epoch that it stopped in. `training_metadata.json` there names the state; it
-// is replaced after the state is complete, so that what it names is always whole. (Keras's double_checkpoint is always on.)
+// Training that was cut short goes on in the next run: all variables are backed up in the directory, and read from
+// there when training begins, at the beginning of the epoch that it stopped in. `training_metadata.json` there names
+// the state; it is replaced after the state is complete, so that what it names is always whole. (Keras's
+// double_checkpoint is always on.)
 class BackupAndRestore : public Callback {
  public:
   explicit BackupAndRestore(std::string backup_dir, BackupAndRestoreOptions options = {});

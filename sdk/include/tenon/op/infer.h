@@ -1,5 +1,5 @@
-// What an op makes of its operands: the rules of dtypes and shapes, and what attributes may say, one for all who build or
-// read graphs. C++17; part of the static library tenon_sdk_op.
+// What an op makes of its operands: the rules of dtypes and shapes, and what attributes may say, one for all who build
+// or read graphs. C++17; part of the static library tenon_sdk_op.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
 // The signature of an op, parsed from the text in its row:
 //   "x:F w:F [bias:F] rest:A.. ; size:list strides:list=1 act:enum(act)=0 -> y mean [var]"
-// Classes of dtypes: F floats, I i32 i64, N = F + I, B bool, A = N + B + u8, M = N + B. `[x]` may be absent, `x..` takes
-// one or more. Types of attributes: i64 f64 bool dtype enum(NAME) bytes list. Behind '=' stands what absence means, of a
-// list (which may be empty, too) the number for every axis; an attribute without it is there. tenon/op/enumerations.h has
-// the numbers of `enum(NAME)`.
+// Classes of dtypes: F floats, I i32 i64, N = F + I, B bool, A = N + B + u8, M = N + B. `[x]` may be absent, `x..`
+// takes one or more. Types of attributes: i64 f64 bool dtype enum(NAME) bytes list. Behind '=' stands what absence
+// means, of a list (which may be empty, too) the number for every axis; an attribute without it is there.
+// tenon/op/enumerations.h has the numbers of `enum(NAME)`.
 // C++17, header only. Views refer to the text.
 #pragma once
 

@@ -36,7 +36,8 @@ constexpr const Row* find(std::string_view name) {
   return nullptr;
 }
 
-// Operands of an op that makes each element of one element of each operand, with no attributes, such as exp and add: 1 or
+// Operands of an op that makes each element of one element of each operand, with no attributes, such as exp and add: 1
+// or
 // 2. 0: another op.
 constexpr int arithmetic_operands(const Row& row) {
   const bool plain = row.category == Category::kElementwise && row.signature.find(';') == std::string_view::npos;
@@ -45,8 +46,8 @@ constexpr int arithmetic_operands(const Row& row) {
   return first == "x:" ? 1 : first == "a:" ? 2 : 0;
 }
 
-// Whether an element is made of `a` and `b` of one type, and either may have rank 0 and be repeated: such as add, compare
-// and select.
+// Whether an element is made of `a` and `b` of one type, and either may have rank 0 and be repeated: such as add,
+// compare and select.
 constexpr bool repeats_operands(std::string_view op) {
   const Row* row = find(op);
   return row && row->category == Category::kElementwise && row->signature.find("a:") != std::string_view::npos &&

@@ -23,8 +23,8 @@ struct Cost {
 
 namespace detail {
 
-// What a convolution costs whose spatial results are those of `y` and whose filter [K.., C/G, O] is `w`: each element of y
-// is a sum over all of the filter but O.
+// What a convolution costs whose spatial results are those of `y` and whose filter [K.., C/G, O] is `w`: each element
+// of y is a sum over all of the filter but O.
 inline uint64_t convolution_flops(const ValueView& y, const ValueView& w) {
   return static_cast<uint64_t>(2 * y.elements() * (w.elements() / std::max<int64_t>(w.dim(-1), 1)));
 }

@@ -24,8 +24,8 @@ struct DeviceAddress {
 class DeviceMark {
  public:
   virtual ~DeviceMark() = default;
-  // Waits for it at most so long; 0 asks. Throws what went wrong on the device before it, with the vendor's number if it has
-  // one.
+  // Waits for it at most so long; 0 asks. Throws what went wrong on the device before it, with the vendor's number if
+  // it has one.
   virtual bool reached(uint64_t timeout_ns) = 0;
 };
 

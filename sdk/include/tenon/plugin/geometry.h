@@ -30,8 +30,9 @@ inline IndexShape index_shape(const NodeView& node) {
   return g;
 }
 
-// The sizes of x [batch, size.., c], w [taps.., c/groups, o], y [batch, out.., o], with three spatial axes: where there are
-// fewer, the first have size 1. x's position of tap t at y's position p is p * stride + t * dilation - low along each axis.
+// The sizes of x [batch, size.., c], w [taps.., c/groups, o], y [batch, out.., o], with three spatial axes: where there
+// are fewer, the first have size 1. x's position of tap t at y's position p is p * stride + t * dilation - low along
+// each axis.
 struct ConvShape {
   using Axes = std::array<int64_t, 3>;
   int64_t batch = 1, c = 1, o = 1, groups = 1;

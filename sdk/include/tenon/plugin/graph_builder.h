@@ -97,8 +97,8 @@ class GraphBuilder {
     nodes_.back().origin = text(origin);
     return *this;
   }
-  // As name(), with a number behind it where this gave the name before: graphs that are made from others have several nodes
-  // of one origin, and names are unique.
+  // As name(), with a number behind it where this gave the name before: graphs that are made from others have several
+  // nodes of one origin, and names are unique.
   GraphBuilder& name_after(std::string_view origin) {
     std::string own(origin);
     for (int n = 1; !own.empty() && !names_.insert(own).second; ++n) own = std::string(origin) + '_' + std::to_string(n);

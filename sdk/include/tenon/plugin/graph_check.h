@@ -15,13 +15,13 @@ namespace tenon::plugin {
 // REQUIRED: struct_size bytes may be read at &graph, data_size bytes at data.
 std::string structure_fault(const tenon_graph& graph);
 
-// What the entries `supports` and `compile` begin with: throws Error, INVALID, for a graph whose structure is wrong, and
-// for a node of a published op whose operands, results and attributes its op does not have or cannot have together. What
-// a later version may define is left to kernels to refuse: unknown ops, attributes, dtypes and enumerators.
+// What the entries `supports` and `compile` begin with: throws Error, INVALID, for a graph whose structure is wrong,
+// and for a node of a published op whose operands, results and attributes its op does not have or cannot have together.
+// What a later version may define is left to kernels to refuse: unknown ops, attributes, dtypes and enumerators.
 void check_graph(const tenon_graph* graph, const char* entry);
 
-// The same, and throws Error, UNSUPPORTED, for flags of the graph and for flags of the options that are none of `flags`;
-// hints are no flags. The options as far as the host knows them.
+// The same, and throws Error, UNSUPPORTED, for flags of the graph and for flags of the options that are none of
+// `flags`; hints are no flags. The options as far as the host knows them.
 tenon_options checked_request(const tenon_graph* graph, const tenon_options* given, uint64_t flags, const char* entry);
 
 }  // namespace tenon::plugin

@@ -18,7 +18,8 @@ namespace tenon::plugin {
 
 struct Rewritten {
   FlatGraph graph;  // empty: the given graph stays as it is
-  // For each node of the new graph, the node of the given one that stands for it in messages, traces and memory reports.
+  // For each node of the new graph, the node of the given one that stands for it in messages, traces and memory
+  // reports.
   std::vector<uint32_t> origins;
   // For each node of the given graph, the new one that does its work. TENON_NONE: nothing is left to do.
   std::vector<uint32_t> done_by;

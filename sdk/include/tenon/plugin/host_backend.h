@@ -31,8 +31,8 @@ struct HostBackend {
   Rewritten (*rewrite)(const GraphView& graph, const Env& env) = nullptr;
   // Who made the machine that it computes on, if that is known; the text lives for ever.
   const char* (*vendor)() = nullptr;
-  // What several units do alike is done once, for the rows of all: there is less to do, and sums have other last bits. false: each
-  // unit computes what it would alone, and several have the bits of as many processes.
+  // What several units do alike is done once, for the rows of all: there is less to do, and sums have other last bits.
+  // false: each unit computes what it would alone, and several have the bits of as many processes.
   bool unites_units = false;
 };
 

@@ -19,8 +19,8 @@
 
 namespace tenon::plugin {
 
-// Bytes. `limit`: the most that the process can ever have. `left`: what it can have now without swapping; memory that the
-// kernel would take back from files counts as left.
+// Bytes. `limit`: the most that the process can ever have. `left`: what it can have now without swapping; memory that
+// the kernel would take back from files counts as left.
 struct HostMemory {
   uint64_t limit = 0, left = 0;
 };

@@ -125,7 +125,8 @@ struct Kernel {
   uint32_t threads = 1;               // the most threads that help; 1: run is called on one thread
   uint64_t scratch_bytes = 0;         // 64-byte aligned
   uint64_t thread_scratch_bytes = 0;  // 64-byte aligned, for each thread
-  // (operand, result) pairs that may be the same memory where they are of one size: elementwise kernels, updates of state.
+  // (operand, result) pairs that may be the same memory where they are of one size: elementwise kernels, updates of
+  // state.
   std::vector<std::pair<int, int>> in_place;
   std::string algorithm;  // that was chosen, where there are several: "winograd 3x3"; for `tenon inspect plan`
 };

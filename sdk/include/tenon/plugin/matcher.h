@@ -1,5 +1,5 @@
-// Puts nodes of a backend's own in the place of several before a graph is planned (graph_rewrite.h): patterns say which nodes
-// one of its nodes can stand for.
+// Puts nodes of a backend's own in the place of several before a graph is planned (graph_rewrite.h): patterns say which
+// nodes one of its nodes can stand for.
 //
 //   std::optional<Match> conv_norm(const Matching& m, const NodeView& norm) {
 //     const auto conv = m.sole_maker(norm.operand_id(0), norm);

@@ -10,7 +10,8 @@
 
 namespace tenon::plugin {
 
-// The signature in the node's row of the table of ops (tenon/op/table.h); nullptr for an op without one, or of another version.
+// The signature in the node's row of the table of ops (tenon/op/table.h); nullptr for an op without one, or of another
+// version.
 const op::Signature* signature_of(const NodeView& node);
 
 // The first attribute of a node of a published op that is neither its op's nor a hint; empty when there is none.

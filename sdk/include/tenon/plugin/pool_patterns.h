@@ -1,5 +1,5 @@
-// A convolution in f32 or bf16 whose map goes into a 2 x 2 max-pool alone, and its gradients: three nodes of a backend's
-// own, by which the map and its gradient are never in memory. Part of the static runtime. C++17.
+// A convolution in f32 or bf16 whose map goes into a 2 x 2 max-pool alone, and its gradients: three nodes of a
+// backend's own, by which the map and its gradient are never in memory. Part of the static runtime. C++17.
 //
 //   PREFIX.conv_pool(x, w, [bias]) -> p, winner        conv or conv_bias_act (no activation or ReLU), then max_pool
 //   PREFIX.pooled_grad_input(dp, w, winner) -> dx      max_pool_grad, then conv_grad_input

@@ -19,7 +19,8 @@
 namespace tenon::plugin {
 
 struct UnrolledGraph {
-  // Where a node comes from: the node of the given graph, and the unit that it works for; the first where it works for all.
+  // Where a node comes from: the node of the given graph, and the unit that it works for; the first where it works for
+  // all.
   struct Origin {
     uint32_t node, unit;
   };
@@ -29,7 +30,8 @@ struct UnrolledGraph {
 
 struct UnrollOptions {
   bool merge = true;  // false: everything that differs between units n times, by which merging can be checked
-  // For which nodes of a graph the backend has kernels, if it is known: of shapes for which it has none, parts are written.
+  // For which nodes of a graph the backend has kernels, if it is known: of shapes for which it has none, parts are
+  // written.
   std::function<std::vector<bool>(const GraphView&)> takes = nullptr;
 };
 
@@ -37,12 +39,12 @@ struct UnrollOptions {
 // naming the node, where a collective asks for replicas that are not there.
 UnrolledGraph unroll_replicas(const GraphView& graph, uint32_t units, const UnrollOptions& options = {});
 
-// Why a device of so many units cannot do the collective: its groups are no equal shares of the units, or it is for another
-// number of replicas than a group has. Empty for what it can do, and for other nodes.
+// Why a device of so many units cannot do the collective: its groups are no equal shares of the units, or it is for
+// another number of replicas than a group has. Empty for what it can do, and for other nodes.
 std::string replicas_refusal(const NodeView& node, uint32_t units);
 
-// A collective, or replica_id: with several units unroll_replicas writes sums, joins and numbers in its place, so that no
-// kernel is asked for it.
+// A collective, or replica_id: with several units unroll_replicas writes sums, joins and numbers in its place, so that
+// no kernel is asked for it.
 bool asks_replicas(std::string_view op);
 
 // Whether unroll_replicas can write the node for several units; a composite that it cannot is to be decomposed.
