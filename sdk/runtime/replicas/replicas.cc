@@ -306,8 +306,8 @@ bool unrolls(const NodeView& node) {
   if (node.op() != "attention" && node.op() != "attention_grad") return true;
   // what is dropped is drawn for all units at once, so the bias must be of each example
   const bool forward = node.op() == "attention";
-  const int q = forward ? op::attention::q : op::attention_grad::q,
-            bias = forward ? op::attention::bias : op::attention_grad::bias;
+  const int q = forward ? int{op::attention::q} : int{op::attention_grad::q},
+            bias = forward ? int{op::attention::bias} : int{op::attention_grad::bias};
   return node.f64("rate") == 0 || !node.has(bias) || node.in(bias).dim(0) == node.in(q).dim(0);
 }
 
