@@ -1,5 +1,5 @@
-// What the updates of all optimizers share: their operands' checks, and G = scale g + l2 p with its rows and its
-// gate. Positions of the operands are those of tenon/abi/optimizer.h.
+// What the updates of all optimizers share: G = scale g, whether g has all rows or those of some, the step's number and the gate.
+// Positions of the operands are those of tenon/abi/optimizer.h.
 #pragma once
 
 #include "op/rules.h"

@@ -9,6 +9,11 @@ namespace {
 
 using plugin::Span;
 
+// Where all that can take an image without its pads read it: first.
+constexpr int kPaddedImage = op::conv::x;
+static_assert(kPaddedImage == 0 && kPaddedImage == op::conv_bias_act::x && kPaddedImage == op::conv_grad_filter::x &&
+              kPaddedImage == op::max_pool::x);
+
 int64_t item(Span<int64_t> list, size_t i) { return i < list.size() ? list[i] : 0; }
 
 bool is_zero(Span<int64_t> list, size_t i) { return item(list, i) == 0; }
@@ -36,7 +41,7 @@ bool is_rectified(const Matching& m, uint32_t value) {
 }
 
 bool can_pad(const Matching& m, const NodeView& reader, const NodeView& pad) {
-  if (reader.operand_id(op::pad::x) != pad.result_id(0)) return false;
+  if (reader.operand_id(kPaddedImage) != pad.result_id(0)) return false;
   if (reader.op() == "conv" || reader.op() == "conv_bias_act") return true;
   if (reader.op() != "max_pool" || !is_rectified(m, pad.operand_id(op::pad::x))) return false;
   for (size_t d = 0; d < reader.list("window").size(); ++d)  // no window lies in pads alone
@@ -48,9 +53,9 @@ bool can_pad(const Matching& m, const NodeView& reader, const NodeView& pad) {
 // What a convolution's gradients make of an image with pads around it they make of the image, where the convolution pads.
 bool takes_image(const NodeView& reader, uint32_t padded) {
   if (reader.op() != "conv" && reader.op() != "conv_bias_act" && reader.op() != "conv_grad_filter") return false;
-  for (int k = 1; k < reader.operands(); ++k)
+  for (int k = kPaddedImage + 1; k < reader.operands(); ++k)
     if (reader.has(k) && reader.operand_id(k) == padded) return false;
-  return reader.operand_id(0) == padded;
+  return reader.operand_id(kPaddedImage) == padded;
 }
 
 // The convolution, or a gradient of one, whose image has so many points less on each side; `size` is its image's then.
@@ -75,7 +80,7 @@ void add_wider(const NodeView& conv, const std::vector<uint32_t>& operands, uint
 
 void add_padded(const NodeView& reader, const NodeView& pad, Rewrite& to) {
   std::vector<uint32_t> operands{to.value(pad.operand_id(op::pad::x))};
-  for (int k = 1; k < reader.operands(); ++k) operands.push_back(to.operand(reader, k));
+  for (int k = kPaddedImage + 1; k < reader.operands(); ++k) operands.push_back(to.operand(reader, k));
   std::vector<int64_t> low, high;
   for (size_t d = 0; d + 2 < static_cast<size_t>(pad.out(0).rank()); ++d) {
     low.push_back(item(pad.list("low"), d + 1));

@@ -144,6 +144,19 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"loops of f64", TENON_F64, kMaps | kFilterGradient, kExact | kPlain | kResidual, suits_all, convolution_f64},
 };
 
+// Whether an algorithm that suits any shape does all of this.
+constexpr bool has_last(int32_t dtype, unsigned directions, unsigned features) {
+  for (const ConvAlgorithm& a : kAlgorithms)
+    if (a.dtype == dtype && a.suits == suits_all && (directions & ~a.directions) == 0 && (features & ~a.features) == 0)
+      return true;
+  return false;
+}
+// So choose_algorithm() finds one for each problem: types of 16 bits take copies of f32, residuals and norms are of the forward
+// pass alone, and no pattern makes a node of f64 that pools or norms.
+static_assert(has_last(TENON_F32, kMaps, kExact | kEither | kWhole), "no algorithm for any convolution of f32");
+static_assert(has_last(TENON_F32, kFilterGradient, kExact | kEither), "no algorithm for any filter's gradient of f32");
+static_assert(has_last(TENON_F64, kMaps | kFilterGradient, kExact | kPlain | kResidual), "no algorithm for f64");
+
 unsigned features_of(const ConvProblem& p) {
   unsigned features = p.pooled ? kPooled : kPlain;
   if (p.exact) features |= kExact;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "kernels/update/update.h"
+#include "tenon/op/update_ops.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 
@@ -221,26 +222,64 @@ const PointwiseRule* rule() {
   return &kRule;
 }
 
-const PointwiseRule* rmsprop_rule(bool momentum, bool centered) {
+template <class Rule>
+const PointwiseRule* plain(const NodeView&) {
+  return rule<Rule>();
+}
+
+const PointwiseRule* momentum_rule(const NodeView& node) {
+  return node.flag("nesterov") ? rule<Momentum<true>>() : rule<Momentum<false>>();
+}
+
+const PointwiseRule* adam_rule(const NodeView& node) {
+  return node.flag("amsgrad") ? rule<Adam<true>>() : rule<Adam<false>>();
+}
+
+const PointwiseRule* rmsprop_rule(const NodeView& node) {
+  const bool momentum = node.has(TENON_UPDATE_SLOTS + 1), centered = node.flag("centered");
   if (momentum) return centered ? rule<Rmsprop<true, true>>() : rule<Rmsprop<true, false>>();
   return centered ? rule<Rmsprop<false, true>>() : rule<Rmsprop<false, false>>();
 }
 
+const PointwiseRule* ftrl_rule(const NodeView& node) {
+  return node.f64("lr_power") == -0.5 ? rule<Ftrl<true>>() : rule<Ftrl<false>>();
+}
+
+struct RuleOfUpdate {
+  std::string_view op;
+  const PointwiseRule* (*of)(const NodeView&);  // by the node's attributes
+};
+constexpr RuleOfUpdate kRules[] = {
+    {"sgd_update", plain<Sgd>},         {"momentum_update", momentum_rule}, {"adam_update", adam_rule},
+    {"adamw_update", adam_rule},        {"adamax_update", plain<Adamax>},   {"nadam_update", plain<Nadam>},
+    {"adagrad_update", plain<Adagrad>}, {"rmsprop_update", rmsprop_rule},   {"adadelta_update", plain<Adadelta>},
+    {"ftrl_update", ftrl_rule},         {"lion_update", plain<Lion>},
+};
+// Those of update_norms.cc.
+constexpr std::string_view kNormed[] = {"lamb_update", "adafactor_update"};
+
+constexpr const RuleOfUpdate* find_rule(std::string_view op) {
+  for (const RuleOfUpdate& rule : kRules)
+    if (rule.op == op) return &rule;
+  return nullptr;
+}
+
+constexpr bool all_updates_have_rules() {
+  for (const op::Row& row : op::kUpdateOps) {
+    bool normed = false;
+    for (const std::string_view name : kNormed) normed |= row.name == name;
+    if (normed == (find_rule(row.name) != nullptr)) return false;
+  }
+  return true;
+}
+static_assert(all_updates_have_rules(),
+              "an update of tenon/op/update_ops.h is in neither kRules nor kNormed, or in both");
+
 }  // namespace
 
 const PointwiseRule* pointwise_rule(std::string_view op, const NodeView& node) {
-  if (op == "sgd_update") return rule<Sgd>();
-  if (op == "momentum_update") return node.flag("nesterov") ? rule<Momentum<true>>() : rule<Momentum<false>>();
-  if (op == "adam_update" || op == "adamw_update")
-    return node.flag("amsgrad") ? rule<Adam<true>>() : rule<Adam<false>>();
-  if (op == "adamax_update") return rule<Adamax>();
-  if (op == "nadam_update") return rule<Nadam>();
-  if (op == "adagrad_update") return rule<Adagrad>();
-  if (op == "rmsprop_update") return rmsprop_rule(node.has(TENON_UPDATE_SLOTS + 1), node.flag("centered"));
-  if (op == "adadelta_update") return rule<Adadelta>();
-  if (op == "ftrl_update") return node.f64("lr_power") == -0.5 ? rule<Ftrl<true>>() : rule<Ftrl<false>>();
-  if (op == "lion_update") return rule<Lion>();
-  return nullptr;
+  const RuleOfUpdate* found = find_rule(op);
+  return found ? found->of(node) : nullptr;
 }
 
 }  // namespace tenon::cpu::TENON_CPU_ISA

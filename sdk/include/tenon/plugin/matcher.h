@@ -2,7 +2,7 @@
 // nodes one of its nodes can stand for.
 //
 //   std::optional<Match> conv_norm(const Matching& m, const NodeView& norm) {
-//     const auto conv = m.sole_maker(norm.operand_id(0), norm);
+//     const auto conv = m.sole_maker(norm.operand_id(op::batch_norm_apply::x), norm);  // tenon/op/names.h
 //     if (!conv || conv->op() != "conv") return {};
 //     return Match{{conv->index(), norm.index()}, norm.index(), [=](Rewrite& to) { to.add("mine.conv_norm", ..); }};
 //   }

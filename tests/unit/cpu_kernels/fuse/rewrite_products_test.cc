@@ -1,69 +1,48 @@
 // Which products cpu.so joins with the dropout or the addition behind them, and which gradients.
+#include "rewriting_graph.h"
+
 #include <gtest/gtest.h>
-
-#include <string>
-#include <vector>
-
-#include "fused_graph.h"
-#include "tenon/plugin/graph_builder.h"
 
 namespace tenon::testing {
 namespace {
 
-using plugin::GraphBuilder;
-using plugin::GraphView;
-using Names = std::vector<std::string>;
-using Shape = std::vector<int64_t>;
-
 // A dense layer of [6, 5] inputs, what stands behind it, and their gradients.
-struct LayerGraph {
-  GraphBuilder g;
-  uint32_t seed = g.input(TENON_I64, {}, TENON_ROLE_FEED), step = g.input(TENON_I64, {}, TENON_ROLE_FEED);
+struct LayerGraph : RewritingGraph {
+  uint32_t seed = graph.input(TENON_I64, {}, TENON_ROLE_FEED), step = graph.input(TENON_I64, {}, TENON_ROLE_FEED);
   int64_t units = 8;
   double rate = 0.25;
 
-  uint32_t input(const Shape& dims, int32_t dtype = TENON_F32) { return g.input(dtype, dims, TENON_ROLE_FEED); }
   uint32_t dense(int act = TENON_ACT_RELU, int32_t dtype = TENON_F32, uint32_t residual = TENON_NONE) {
-    const uint32_t y = g.value(dtype, {6, units});
-    g.node("dot_bias_act", {input({6, 5}, dtype), input({5, units}, dtype), input({units}, dtype), residual}, {y});
-    g.attr_bool("ta", false).attr_bool("tb", false).attr_enum("act", act).attr_dtype("out", dtype);
+    const uint32_t y = graph.value(dtype, {6, units});
+    graph.node("dot_bias_act", {input({6, 5}, dtype), input({5, units}, dtype), input({units}, dtype), residual}, {y});
+    graph.attr_bool("ta", false).attr_bool("tb", false).attr_enum("act", act).attr_dtype("out", dtype);
     return y;
   }
   uint32_t reshape(uint32_t x, const Shape& to) {
-    const uint32_t y = g.value(TENON_F32, to);
-    g.node("reshape", {x}, {y}).attr_list("shape", to);
+    const uint32_t y = graph.value(TENON_F32, to);
+    graph.node("reshape", {x}, {y}).attr_list("shape", to);
     return y;
   }
   uint32_t dropout(uint32_t x, const Shape& dims, uint32_t residual = TENON_NONE, int64_t stream = 7,
                    int32_t dtype = TENON_F32, int64_t first = 0) {
-    const uint32_t y = g.value(dtype, dims);
-    g.node("dropout", {x, seed, step, residual}, {y}).attr_f64("rate", rate).attr_i64("stream", stream);
-    g.attr_i64("first", first);
+    const uint32_t y = graph.value(dtype, dims);
+    graph.node("dropout", {x, seed, step, residual}, {y}).attr_f64("rate", rate).attr_i64("stream", stream);
+    graph.attr_i64("first", first);
     return y;
   }
   void relu_grad(uint32_t dy, uint32_t y, int act = TENON_ACT_RELU) {
-    const uint32_t dz = g.value(TENON_F32, {6, units}), dbias = g.value(TENON_F32, {units});
-    g.node("bias_act_grad", {dy, y}, {dz, dbias}).attr_enum("act", act).attr_f64("alpha", 0);
-    g.result(dz), g.result(dbias);
+    const uint32_t dz = graph.value(TENON_F32, {6, units}), dbias = graph.value(TENON_F32, {units});
+    graph.node("bias_act_grad", {dy, y}, {dz, dbias}).attr_enum("act", act).attr_f64("alpha", 0);
+    graph.result(dz), graph.result(dbias);
   }
-  Names rewritten() {
-    given = g.build();
-    out = cpu::rewrite(GraphView(*given.graph()), plugin::Env{});
-    const GraphView view(out.origins.empty() ? *given.graph() : *out.graph.graph());
-    Names names;
-    for (uint32_t i = 0; i < view.n_nodes(); ++i) names.emplace_back(view.node(i).op());
-    return names;
-  }
-  plugin::FlatGraph given;
-  plugin::Rewritten out;
 };
 
 TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
   LayerGraph d;
   const uint32_t residual = d.input({2, 3, 8});
-  d.g.result(d.dropout(d.reshape(d.dense(TENON_ACT_GELU), {2, 3, 8}), {2, 3, 8}, residual));
+  d.graph.result(d.dropout(d.reshape(d.dense(TENON_ACT_GELU), {2, 3, 8}), {2, 3, 8}, residual));
   EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
-  const plugin::NodeView node = GraphView(*d.out.graph.graph()).node(0);
+  const plugin::NodeView node = d.node(0);
   EXPECT_EQ(node.operand_id(3), d.seed);
   EXPECT_EQ(node.operand_id(5), residual);
   EXPECT_EQ(node.enumerator("act"), TENON_ACT_GELU);
@@ -73,7 +52,7 @@ TEST(RewritingDropout, JoinsAProductAndWhatDropsOfIt) {
 
 TEST(RewritingDropout, JoinsAProductOfBf16) {
   LayerGraph d;
-  d.g.result(d.dropout(d.dense(TENON_ACT_RELU, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
+  d.graph.result(d.dropout(d.dense(TENON_ACT_RELU, TENON_BF16), {6, 8}, TENON_NONE, 7, TENON_BF16));
   EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
 }
 
@@ -82,7 +61,7 @@ TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
     LayerGraph d;
     const Shape dims = shaped ? Shape{2, 3, 8} : Shape{6, 8};
     const uint32_t y = d.dense();
-    d.g.result(d.dropout(shaped ? d.reshape(y, dims) : y, dims));
+    d.graph.result(d.dropout(shaped ? d.reshape(y, dims) : y, dims));
     const uint32_t g = d.dropout(d.input(dims), dims);
     d.relu_grad(shaped ? d.reshape(g, {6, 8}) : g, y);
     EXPECT_EQ(d.rewritten(), (Names{"cpu.dot_dropout", "cpu.dropout_relu_grad"}));
@@ -91,9 +70,9 @@ TEST(RewritingDropout, DrawsNothingBehindAReluForTheGradient) {
 
 TEST(RewritingDropout, JoinsAGradientsProductWithItsDropout) {
   LayerGraph d;
-  const uint32_t dx = d.g.value(TENON_F32, {6, 8});
-  d.g.node("dot", {d.input({6, 4}), d.input({8, 4})}, {dx}).attr_bool("ta", false).attr_bool("tb", true);
-  d.g.result(d.dropout(dx, {6, 8}));
+  const uint32_t dx = d.graph.value(TENON_F32, {6, 8});
+  d.graph.node("dot", {d.input({6, 4}), d.input({8, 4})}, {dx}).attr_bool("ta", false).attr_bool("tb", true);
+  d.graph.result(d.dropout(dx, {6, 8}));
   EXPECT_EQ(d.rewritten(), Names{"cpu.dot_dropout"});
 }
 
@@ -104,7 +83,7 @@ TEST(RewritingDropout, LeavesGradientsThatDoNotFollow) {
     LayerGraph d;
     d.rate = rate;
     const uint32_t y = d.dense(act);
-    d.g.result(d.dropout(y, {6, 8}, residual ? d.input({6, 8}) : TENON_NONE));
+    d.graph.result(d.dropout(y, {6, 8}, residual ? d.input({6, 8}) : TENON_NONE));
     d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}, TENON_NONE, stream, TENON_F32, first), y, act);
     return d.rewritten();
   };
@@ -121,7 +100,7 @@ TEST(RewritingDropout, LeavesWhatItWouldReadTooEarlyOrTwice) {
   {
     LayerGraph d;
     const uint32_t y = d.dense();
-    d.g.result(d.dropout(y, {6, 8}, y));
+    d.graph.result(d.dropout(y, {6, 8}, y));
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout"}));
   }
   {
@@ -134,13 +113,13 @@ TEST(RewritingDropout, LeavesWhatItWouldReadTooEarlyOrTwice) {
     LayerGraph d;
     const uint32_t y = d.dense();
     d.relu_grad(d.dropout(d.input({6, 8}), {6, 8}), y);
-    d.g.result(d.dropout(y, {6, 8}));
+    d.graph.result(d.dropout(y, {6, 8}));
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "bias_act_grad", "dropout"}));
   }
   {
     LayerGraph d;
     const uint32_t y = d.dense();
-    d.g.result(d.dropout(y, {6, 8}));
+    d.graph.result(d.dropout(y, {6, 8}));
     d.relu_grad(d.reshape(d.dropout(d.input({48}), {48}), {6, 8}), y);
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "dropout", "reshape", "bias_act_grad"}));
   }
@@ -148,9 +127,9 @@ TEST(RewritingDropout, LeavesWhatItWouldReadTooEarlyOrTwice) {
 
 TEST(RewritingDropout, LeavesAGradientThatIsReadElsewhere) {
   LayerGraph d;
-  const uint32_t y = d.dense(), g = (d.g.result(d.dropout(y, {6, 8})), d.dropout(d.input({6, 8}), {6, 8}));
+  const uint32_t y = d.dense(), g = (d.graph.result(d.dropout(y, {6, 8})), d.dropout(d.input({6, 8}), {6, 8}));
   d.relu_grad(g, y);
-  d.g.result(g);
+  d.graph.result(g);
   EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "dropout", "dropout", "bias_act_grad"}));
 }
 
@@ -159,29 +138,29 @@ TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
   {
     LayerGraph d;
     const uint32_t y = d.dense();
-    d.g.result(y);
-    d.g.result(d.dropout(y, {6, 8}));
+    d.graph.result(y);
+    d.graph.result(d.dropout(y, {6, 8}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
     LayerGraph d;
     d.units = 6;  // a row does not end where a counter does
-    d.g.result(d.dropout(d.dense(), {6, 6}));
+    d.graph.result(d.dropout(d.dense(), {6, 6}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
     LayerGraph d;
-    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F32, d.input({6, 8})), {6, 8}));
+    d.graph.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F32, d.input({6, 8})), {6, 8}));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
     LayerGraph d;
-    d.g.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F16), {6, 8}, TENON_NONE, 7, TENON_F16));
+    d.graph.result(d.dropout(d.dense(TENON_ACT_NONE, TENON_F16), {6, 8}, TENON_NONE, 7, TENON_F16));
     EXPECT_EQ(d.rewritten(), apart);
   }
   {
     LayerGraph d;
-    d.g.result(d.dropout(d.reshape(d.dense(), {6, 2, 4}), {6, 2, 4}));
+    d.graph.result(d.dropout(d.reshape(d.dense(), {6, 2, 4}), {6, 2, 4}));
     EXPECT_EQ(d.rewritten(), (Names{"dot_bias_act", "reshape", "dropout"}));
   }
 }
@@ -189,16 +168,16 @@ TEST(RewritingDropout, LeavesWhatOthersReadAndWhatItHasNoKernelFor) {
 // Logits of a bf16 layer, cast for their loss, and what comes back.
 struct CastGraph : LayerGraph {
   uint32_t cast(uint32_t x, int32_t to) {
-    const uint32_t y = g.value(to, {6, 8});
-    g.node("cast", {x}, {y}).attr_dtype("to", to);
+    const uint32_t y = graph.value(to, {6, 8});
+    graph.node("cast", {x}, {y}).attr_dtype("to", to);
     return y;
   }
   void loss(uint32_t x) {
-    const uint32_t loss = g.value(TENON_F32, {6}), lse = g.value(TENON_F32, {6});
-    g.node("softmax_cross_entropy", {x, label}, {loss, lse});
-    g.result(loss);
-    dx = g.value(TENON_F32, {6, 8});
-    g.node("softmax_cross_entropy_grad", {input({6}), x, label, lse}, {dx});
+    const uint32_t loss = graph.value(TENON_F32, {6}), lse = graph.value(TENON_F32, {6});
+    graph.node("softmax_cross_entropy", {x, label}, {loss, lse});
+    graph.result(loss);
+    dx = graph.value(TENON_F32, {6, 8});
+    graph.node("softmax_cross_entropy_grad", {input({6}), x, label, lse}, {dx});
   }
   uint32_t label = input({6}, TENON_I32), dx = 0;
 };
@@ -207,21 +186,20 @@ TEST(RewritingCasts, LetsALossReadAndGiveBf16) {
   CastGraph c;
   const uint32_t x = c.input({6, 8}, TENON_BF16);
   c.loss(c.cast(x, TENON_F32));
-  c.g.result(c.cast(c.dx, TENON_BF16));
+  c.graph.result(c.cast(c.dx, TENON_BF16));
   EXPECT_EQ(c.rewritten(), (Names{"softmax_cross_entropy", "softmax_cross_entropy_grad"}));
-  const GraphView view(*c.out.graph.graph());
-  EXPECT_EQ(view.node(0).in(0).dtype(), TENON_BF16);
-  EXPECT_EQ(view.node(1).in(1).dtype(), TENON_BF16);
-  EXPECT_EQ(view.node(1).out(0).dtype(), TENON_BF16);
+  EXPECT_EQ(c.node(0).in(0).dtype(), TENON_BF16);
+  EXPECT_EQ(c.node(1).in(1).dtype(), TENON_BF16);
+  EXPECT_EQ(c.node(1).out(0).dtype(), TENON_BF16);
 }
 
 TEST(RewritingCasts, LeavesWhatIsReadElsewhere) {
   CastGraph c;
   const uint32_t wide = c.cast(c.input({6, 8}, TENON_BF16), TENON_F32);
-  c.g.result(wide);
+  c.graph.result(wide);
   c.loss(wide);
-  c.g.result(c.dx);
-  c.g.result(c.cast(c.dx, TENON_BF16));
+  c.graph.result(c.dx);
+  c.graph.result(c.cast(c.dx, TENON_BF16));
   EXPECT_EQ(c.rewritten(), (Names{"cast", "softmax_cross_entropy", "softmax_cross_entropy_grad", "cast"}));
 }
 
@@ -231,13 +209,16 @@ struct SumGraph : LayerGraph {
     Shape a = batch, b = batch, c = batch;
     for (const auto& [dims, more] : {std::pair{&a, Shape{60, 4}}, {&b, {8, 4}}, {&c, {60, 8}}})
       dims->insert(dims->end(), more.begin(), more.end());
-    const uint32_t y = g.value(TENON_F32, c);
-    g.node("dot", {input(a), input(b)}, {y}).attr_bool("ta", false).attr_bool("tb", true).attr_dtype("out", TENON_F32);
+    const uint32_t y = graph.value(TENON_F32, c);
+    graph.node("dot", {input(a), input(b)}, {y})
+        .attr_bool("ta", false)
+        .attr_bool("tb", true)
+        .attr_dtype("out", TENON_F32);
     return y;
   }
   uint32_t add(uint32_t a, uint32_t b, const Shape& dims = {60, 8}) {
-    const uint32_t y = g.value(TENON_F32, dims);
-    g.node("add", {a, b}, {y});
+    const uint32_t y = graph.value(TENON_F32, dims);
+    graph.node("add", {a, b}, {y});
     return y;
   }
 };
@@ -246,9 +227,9 @@ TEST(RewritingSums, TakeTheOtherValueAsAResidual) {
   for (bool second : {false, true}) {
     SumGraph s;
     const uint32_t other = s.input({20, 3, 8}), y = s.reshape(s.dot(), {20, 3, 8});
-    s.g.result(second ? s.add(other, y, {20, 3, 8}) : s.add(y, other, {20, 3, 8}));
+    s.graph.result(second ? s.add(other, y, {20, 3, 8}) : s.add(y, other, {20, 3, 8}));
     EXPECT_EQ(s.rewritten(), Names{"dot_bias_act"});
-    const plugin::NodeView node = GraphView(*s.out.graph.graph()).node(0);
+    const plugin::NodeView node = s.node(0);
     EXPECT_FALSE(node.has(2));
     EXPECT_EQ(node.operand_id(3), other);
     EXPECT_TRUE(node.flag("tb"));
@@ -258,12 +239,12 @@ TEST(RewritingSums, TakeTheOtherValueAsAResidual) {
 TEST(RewritingSums, KeepABiasButNoActivation) {
   for (const int act : {TENON_ACT_NONE, TENON_ACT_RELU}) {
     SumGraph s;
-    const uint32_t bias = s.input({8}), y = s.g.value(TENON_F32, {60, 8});
-    s.g.node("dot_bias_act", {s.input({60, 4}), s.input({4, 8}), bias, TENON_NONE}, {y}).attr_enum("act", act);
-    s.g.result(s.add(y, s.input({60, 8})));
+    const uint32_t bias = s.input({8}), y = s.graph.value(TENON_F32, {60, 8});
+    s.graph.node("dot_bias_act", {s.input({60, 4}), s.input({4, 8}), bias, TENON_NONE}, {y}).attr_enum("act", act);
+    s.graph.result(s.add(y, s.input({60, 8})));
     EXPECT_EQ(s.rewritten(), act == TENON_ACT_NONE ? Names{"dot_bias_act"} : (Names{"dot_bias_act", "add"}));
     if (act != TENON_ACT_NONE) continue;
-    const plugin::NodeView node = GraphView(*s.out.graph.graph()).node(0);
+    const plugin::NodeView node = s.node(0);
     EXPECT_EQ(node.operand_id(2), bias);
     EXPECT_TRUE(node.has(3));
   }
@@ -272,7 +253,7 @@ TEST(RewritingSums, KeepABiasButNoActivation) {
 TEST(RewritingSums, ChainProductsOfThree) {
   SumGraph s;
   const uint32_t a = s.dot(), b = s.dot(), c = s.dot();
-  s.g.result(s.add(s.add(a, b), c));
+  s.graph.result(s.add(s.add(a, b), c));
   EXPECT_EQ(s.rewritten(), (Names{"dot", "dot_bias_act", "dot_bias_act"}));
 }
 
@@ -280,29 +261,29 @@ TEST(RewritingSums, LeaveWhatOthersReadAndWhatIsNoMatrix) {
   {
     SumGraph s;
     const uint32_t y = s.dot();
-    s.g.result(s.add(y, s.input({60, 8})));
-    s.g.result(y);
+    s.graph.result(s.add(y, s.input({60, 8})));
+    s.graph.result(y);
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
   {
     SumGraph s;
     const uint32_t y = s.dot();
-    s.g.result(s.add(y, y));
+    s.graph.result(s.add(y, y));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
   {
     SumGraph s;
-    s.g.result(s.add(s.dot({3}), s.input({3, 60, 8}), {3, 60, 8}));
+    s.graph.result(s.add(s.dot({3}), s.input({3, 60, 8}), {3, 60, 8}));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
   {
     SumGraph s;
-    s.g.result(s.add(s.dot(), s.input({})));
+    s.graph.result(s.add(s.dot(), s.input({})));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "add"}));
   }
   {
     SumGraph s;
-    s.g.result(s.add(s.reshape(s.dot(), {60, 2, 4}), s.input({60, 2, 4}), {60, 2, 4}));
+    s.graph.result(s.add(s.reshape(s.dot(), {60, 2, 4}), s.input({60, 2, 4}), {60, 2, 4}));
     EXPECT_EQ(s.rewritten(), (Names{"dot", "reshape", "add"}));
   }
 }
