@@ -27,7 +27,7 @@ expect 1 "opencl-gpu: no such spec: expected none, or the index of a device, 0 t
 refused() { expect 1 "$1" env "${@:2}" "$tenon" train fashion --data_dir "$work/data" --model_dir "$work/bad" --device opencl-gpu; }
 refused "TENON_OPENCL_SHAPE: expected cpu or gpu, found 'disk'" TENON_OPENCL_SHAPE=disk
 refused "TENON_OPENCL_WIDTH: expected 4, 8 or 16, found '5'" TENON_OPENCL_WIDTH=5
-refused "TENON_OPENCL_WAY: expected a number from 0 to 999, found '-1'" TENON_OPENCL_WAY=-1
+refused "TENON_OPENCL_VARIANT: expected a number from 0 to 999, found '-1'" TENON_OPENCL_VARIANT=-1
 refused "TENON_OPENCL_MAX_ALLOC: expected bytes, 65536 or more, found '4k'" TENON_OPENCL_MAX_ALLOC=4k
 if "$tenon" devices | grep -q PoCL; then
   refused 'TENON_OPENCL_SHAPE=gpu: expected at least work-groups of 256 and 17408 bytes of local memory, found work-groups of 64' \
@@ -148,5 +148,5 @@ XDG_CACHE_HOME=$work/file finished homeless
 is homeless remembered 0
 
 # Every way to compute a node gives the same bits.
-for way in 1 2 3; do TENON_OPENCL_WAY=$way finished "way$way"; done
+for way in 1 2 3; do TENON_OPENCL_VARIANT=$way finished "way$way"; done
 finish

@@ -115,7 +115,7 @@ Kernel made(const Variant& variant) {
   return kernel;
 }
 
-// A way that the device cannot go is none; but the first has to.
+// A variant that the device cannot run is none; but the first has to.
 std::vector<Kernel> make_all(const std::vector<Variant>& variants) {
   std::vector<Kernel> kernels{made(variants[0])};
   for (size_t i = 1; i < variants.size(); ++i) {
@@ -198,14 +198,14 @@ std::string report(const NodeView& node, const std::vector<Variant>& variants, c
   return text + " takes " + variants[best].name;
 }
 
-// TENON_OPENCL_WAY=N takes way N of every node, for trying them; those that have fewer begin again. kMeasured: unset.
+// TENON_OPENCL_VARIANT=N takes variant N of every node, for trying them; those that have fewer begin again. kMeasured: unset.
 constexpr size_t kMeasured = SIZE_MAX;
 size_t forced_variant() {
-  const char* forced = std::getenv("TENON_OPENCL_WAY");
+  const char* forced = std::getenv("TENON_OPENCL_VARIANT");
   if (!forced) return kMeasured;
-  const std::string way = forced;
+  const std::string variant = forced;
   if (variant.empty() || variant.size() > 3 || variant.find_first_not_of("0123456789") != std::string::npos)
-    throw Error(TENON_INVALID, "TENON_OPENCL_WAY: expected a number from 0 to 999, found '" + way + "'");
+    throw Error(TENON_INVALID, "TENON_OPENCL_VARIANT: expected a number from 0 to 999, found '" + variant + "'");
   return std::stoul(variant);
 }
 
