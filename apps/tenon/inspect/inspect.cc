@@ -30,7 +30,8 @@ void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
       flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
     if (what == "plan")
       flags.boolean("buffers", false,
-                    "also where the values lie in memory, from which step to which, and what shares it");
+                    "also where the values lie in memory, from which step to which, and what shares it; so does "
+                    "--verbose, in full");
   }
   if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
   if (what == "weights") flags.text("rules", "", "a file of rules that give its tensors other names and axes");

@@ -106,7 +106,7 @@ void print_memory(const StepPlan& plan, const PlanSummary& s) {
     line += format(" of %s: sharing saves %s (%.0f %%)", size_text(s.buffer_bytes).c_str(), size_text(saved).c_str(),
                    100 * static_cast<double>(saved) / static_cast<double>(s.buffer_bytes));
   } else if (s.buffers > 1) {
-    line += ", none of which share memory";
+    line += ", none of which shares memory";
   }
   print("%s\n", line.c_str());
   std::vector<std::string> elsewhere;
