@@ -3,6 +3,7 @@
 
 #include "backend/registry.h"
 #include "step/plan/named_plan.h"
+#include "step/plan/step_cost.h"
 #include "tenon/ops.h"
 
 namespace tenon {
@@ -113,6 +114,42 @@ Graph reversed(int count) {
   for (int i = 0; i < count; ++i) y = added(graph, "reverse", {y}, type, {{"axes", std::vector<int64_t>{0}}});
   graph.results.push_back({.value = y, .name = "y"});
   return graph;
+}
+
+// x -> neg -> reshape -> neg -> y, of 4096 bytes each.
+TEST(StepCosts, LeaveOutWhatAStepsNodesHandToEachOther) {
+  Graph graph;
+  const Type type(DType::kF32, {16, 64}), flat(DType::kF32, {1024});
+  graph.values.push_back({type});
+  graph.inputs.push_back({.value = 0, .role = Role::kFeed, .name = "x"});
+  const ValueId first = added(graph, "neg", {0}, type);
+  const ValueId reshaped = added(graph, "reshape", {first}, flat, {{"shape", std::vector<int64_t>{1024}}});
+  graph.results.push_back({.value = added(graph, "neg", {reshaped}, flat), .name = "y"});
+  const auto cost = [&](const std::vector<uint32_t>& nodes) {
+    const NodeCost c = StepCosts(graph).of(nodes);
+    return std::pair(c.flops, c.bytes);
+  };
+  EXPECT_EQ(cost({}), std::pair(uint64_t{0}, uint64_t{0}));
+  EXPECT_EQ(cost({0}), std::pair(uint64_t{1024}, uint64_t{8192}));
+  EXPECT_EQ(cost({1}), std::pair(uint64_t{0}, uint64_t{0}));
+  EXPECT_EQ(cost({0, 1}), std::pair(uint64_t{1024}, uint64_t{8192}));
+  EXPECT_EQ(cost({0, 1, 2}), std::pair(uint64_t{2048}, uint64_t{8192}));
+  graph.results.push_back({.value = reshaped, .name = "between"});  // now the first neg's result is written, too
+  EXPECT_EQ(cost({0, 1, 2}), std::pair(uint64_t{2048}, uint64_t{12288}));
+}
+
+// Two rows of a table of 16, each of 256 bytes, and their numbers.
+TEST(StepCosts, CountOfATableWhatAGatherTakes) {
+  Graph graph;
+  graph.values = {{Type(DType::kF32, {16, 64})}, {Type(DType::kI32, {2})}};
+  graph.values[1].index = 1;
+  graph.inputs = {{.value = 0, .role = Role::kState, .name = "table"},
+                  {.value = 1, .role = Role::kFeed, .name = "rows"}};
+  const Type rows(DType::kF32, {2, 64});
+  const ValueId taken = added(graph, "gather", {0, 1}, rows, {{"axis", int64_t{0}}});
+  graph.results.push_back({.value = added(graph, "neg", {taken}, rows), .name = "y"});
+  EXPECT_EQ(StepCosts(graph).of({0}).bytes, 512u + 8 + 512);
+  EXPECT_EQ(StepCosts(graph).of({0, 1}).bytes, 512u + 8 + 512);
 }
 
 // Values of 4096 bytes, each read by the next step alone: two are alive at a time, the third lies where the first did, and the
