@@ -107,7 +107,7 @@ ValueId added(Graph& graph, const char* op, std::vector<ValueId> operands, const
 // x, and `count` times its rows in reverse.
 Graph reversed(int count) {
   Graph graph;
-  const Type type(DType::kF32, {16, 64});
+  const Type type{DType::kF32, {16, 64}};
   graph.values.push_back({type});
   graph.inputs.push_back({.value = 0, .role = Role::kFeed, .name = "x"});
   ValueId y = 0;
@@ -119,7 +119,7 @@ Graph reversed(int count) {
 // x -> neg -> reshape -> neg -> y, of 4096 bytes each.
 TEST(StepCosts, LeaveOutWhatAStepsNodesHandToEachOther) {
   Graph graph;
-  const Type type(DType::kF32, {16, 64}), flat(DType::kF32, {1024});
+  const Type type{DType::kF32, {16, 64}}, flat{DType::kF32, {1024}};
   graph.values.push_back({type});
   graph.inputs.push_back({.value = 0, .role = Role::kFeed, .name = "x"});
   const ValueId first = added(graph, "neg", {0}, type);
@@ -141,11 +141,11 @@ TEST(StepCosts, LeaveOutWhatAStepsNodesHandToEachOther) {
 // Two rows of a table of 16, each of 256 bytes, and their numbers.
 TEST(StepCosts, CountOfATableWhatAGatherTakes) {
   Graph graph;
-  graph.values = {{Type(DType::kF32, {16, 64})}, {Type(DType::kI32, {2})}};
+  graph.values = {{Type{DType::kF32, {16, 64}}}, {Type{DType::kI32, {2}}}};
   graph.values[1].index = 1;
   graph.inputs = {{.value = 0, .role = Role::kState, .name = "table"},
                   {.value = 1, .role = Role::kFeed, .name = "rows"}};
-  const Type rows(DType::kF32, {2, 64});
+  const Type rows{DType::kF32, {2, 64}};
   const ValueId taken = added(graph, "gather", {0, 1}, rows, {{"axis", int64_t{0}}});
   graph.results.push_back({.value = added(graph, "neg", {taken}, rows), .name = "y"});
   EXPECT_EQ(StepCosts(graph).of({0}).bytes, 512u + 8 + 512);
