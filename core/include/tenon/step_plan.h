@@ -23,8 +23,8 @@ struct PlannedStep {
   std::vector<Node> nodes;  // of the graph, that it does
   int unit = 0;
   uint64_t scratch_bytes = 0;
-  // At least, by its nodes; 0: it does none. A product and a sum are 2; operands that other steps made, and results that others
-  // read, count once each.
+  // At least, by its nodes; 0: it does none. A product and a sum are 2; operands that other steps made, and results
+  // that others read, count once each.
   uint64_t flops = 0, bytes_accessed = 0;
 };
 
@@ -59,11 +59,13 @@ struct PlanSummary {
   int units = 1;                         // whose steps the plan has
   int fused_steps = 0, fused_nodes = 0;  // steps that do several nodes, and the nodes that they do
   uint64_t flops = 0, bytes_accessed = 0;
-  // Of the workspace of all these units: how long it is, and its buffers; together they are longer where they share memory.
+  // Of the workspace of all these units: how long it is, and its buffers; together they are longer where they share
+  // memory.
   uint64_t workspace_bytes = 0;
   int buffers = 0;
   uint64_t buffer_bytes = 0;
-  // The first step at which most of the workspace is alive, how much that is, and those buffers, the largest first. -1: there are none.
+  // The first step at which most of the workspace is alive, how much that is, and those buffers, the largest first; -1:
+  // there are none.
   int peak_step = -1;
   uint64_t peak_bytes = 0;
   std::vector<int> alive_at_peak;

@@ -9,8 +9,8 @@
 
 namespace tenon {
 
-// What several nodes cost that are done together: all of their arithmetic; of memory what they read of others, each value once,
-// and what others read of them or is a result. A reshape is another name for its operand.
+// What several nodes cost that are done together: all of their arithmetic; of memory what they read of others, each
+// value once, and what others read of them or is a result. A reshape is another name for its operand.
 class StepCosts {
  public:
   explicit StepCosts(const Graph& graph);
