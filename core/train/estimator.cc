@@ -1,7 +1,7 @@
 // What all of the Estimator's modes share: the device, programs, states, checkpoints; inspection.
 #include "base/caught.h"
 #include "exchange/world.h"
-#include "step/named_plan.h"
+#include "step/plan/named_plan.h"
 #include "tenon/processes.h"
 #include "train/estimator_impl.h"
 #include "train/estimator_log.h"

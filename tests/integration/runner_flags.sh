@@ -48,11 +48,11 @@ lists data -- bench seconds height output
 lists train mlp -- train_steps hidden warm_start_from threads seed verbose
 lists evaluate mlp -- eval_batch_size model_dir synthetic
 lists inspect graph mlp -- train_steps mode device
-lists inspect plan mlp -- train_steps mode device batch_size threads verbose
+lists inspect plan mlp -- train_steps mode device batch_size buffers threads verbose
 lists inspect model mlp -- dtype_policy height
 lists_none evaluate mlp -- train_data_path per_host_input_for_training train_steps
 lists_none predict mlp -- train_data_path per_host_input_for_training
-lists_none inspect graph mlp -- skip_corrupt log num_shards eval_batch_size seed
+lists_none inspect graph mlp -- buffers skip_corrupt log num_shards eval_batch_size seed
 lists_none inspect plan mlp -- bounded_batch skip_corrupt seed
 lists_none inspect model mlp -- train_steps device model_size learning_rate
 lists_none inspect records -- device threads seed

@@ -94,15 +94,6 @@ grep -q 'predict/probabilities' "$work/out" || complain 'inspect graph shows no 
 ! grep -q "'label'" "$work/out" || complain 'inspect graph shows labels in a prediction'
 expect 0 '' "$tenon" inspect graph mlp --mode predict
 ! grep -q "'label'" "$work/out" || complain 'inspect graph shows labels in a prediction'
-for mode in train eval predict; do
-  expect 0 '' "$tenon" inspect plan fashion --mode $mode --device cpu --verbose
-  [ "$(awk 'length > 80' "$work/out" | wc -l)" = 0 ] || complain "inspect plan: $(awk 'length > 80' "$work/out" | head -1)"
-done
-expect 0 '' "$tenon" inspect plan fashion --device cpu
-grep -q 'does conv2d/conv_bias_act, max_pooling2d/max_pool$' "$work/out" || complain 'inspect plan shows nothing fused'
-expect 0 '' "$tenon" inspect plan mlp --device cpu --batch_size 64 --json
-[ "$(result batch_size)" = 64 ] || complain "inspect plan: a batch of $(result batch_size), expected 64"
-grep -q '"values": \[{"name": "dense/dot_bias_act", "type": "f32\[64,128\]"' "$work/out" || complain 'inspect plan lacks a value'
 expect 2 "no model 'nosuch'" "$tenon" inspect plan nosuch --device cpu
 expect 1 "device 'nosuch'" "$tenon" inspect plan mlp --device nosuch
 expect 0 '' "$tenon" inspect ops conv

@@ -28,6 +28,10 @@ void declare_inspect(Flags& flags, const std::vector<std::string>& words) {
     flags.integer("batch_size", 0, "of the graph; 0: train_batch_size", 0, 1 << 24);
     if (what == "graph")
       flags.boolean("bounded_batch", false, "the graph for batches of up to that size, with its masks");
+    if (what == "plan")
+      flags.boolean("buffers", false,
+                    "also where the values lie in memory, from which step to which, and what shares it; so does "
+                    "--verbose, in full");
   }
   if (what == "records") flags.boolean("skip_corrupt", false, "pass over damaged records and count them");
   if (what == "weights") flags.text("rules", "", "a file of rules that give its tensors other names and axes");
@@ -63,7 +67,8 @@ int inspect_plan(const Flags& flags, const std::vector<std::string>& words) {
   Estimator estimator = model.estimator(model.run_config());
   const int64_t batch = batch_of(flags);
   const StepPlan plan = estimator.plan(model.synthetic(batch, true), mode_of(flags)).take();
-  print_plan(plan, {model.info().name, flags.text("mode"), batch, flags.boolean("verbose"), flags.boolean("json")});
+  print_plan(plan, {model.info().name, flags.text("mode"), batch, flags.boolean("buffers") || flags.boolean("verbose"),
+                    flags.boolean("verbose"), flags.boolean("json")});
   return 0;
 }
 

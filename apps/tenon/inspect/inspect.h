@@ -16,7 +16,7 @@ int inspect_ops(const Flags& flags, const std::vector<std::string>& names);
 struct PlanTitle {
   std::string model, mode;
   int64_t batch;
-  bool verbose, json;
+  bool buffers, verbose, json;
 };
 void print_plan(const StepPlan& plan, const PlanTitle& title);
 

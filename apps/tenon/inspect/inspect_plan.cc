@@ -1,28 +1,40 @@
-// What a device decided for a step, in 80 columns or as one JSON object.
+// What a device decided for a step: a summary, the steps, and with --buffers the memory; or one JSON object.
 #include <algorithm>
+#include <map>
 
 #include "inspect/inspect.h"
+#include "inspect/short_name.h"
 
 namespace tenon::runner {
 namespace {
 
-constexpr size_t kColumns = 80;
+constexpr size_t kMostLargest = 5, kMostReused = 8;
+
+size_t columns() { return output_is_terminal() ? std::max<size_t>(terminal_columns(), 80) : 100; }
 
 std::string size_text(uint64_t bytes) { return bytes_text(static_cast<double>(bytes)); }
+std::string cell(uint64_t bytes) { return bytes ? size_text(bytes) : ""; }
 
-// Its end, which tells names apart.
-std::string fitted(const std::string& text, size_t width) {
-  return text.size() <= width ? text : ".." + text.substr(text.size() - (width - 2));
+// "1.2 G"
+std::string flops_text(uint64_t flops) {
+  constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P"};
+  auto value = static_cast<double>(flops);
+  size_t u = 0;
+  while (value >= 999.95 && u + 1 < std::size(kUnits)) value /= 1000, ++u;
+  return u == 0 ? std::to_string(flops) : format("%.1f %s", value, kUnits[u]);
 }
 
-// Items behind `indent` columns, in as many lines as they take.
-void print_list(const std::string& before, const std::vector<std::string>& items) {
+std::string counted_size(size_t n, const char* thing) { return counted(static_cast<int64_t>(n), thing); }
+
+// Items behind `before`, in as many lines as they take; those after the first are indented by `indent`.
+void print_list(const std::string& before, const std::vector<std::string>& items, size_t indent,
+                const char* separator = ",") {
   std::string line = before;
   for (size_t i = 0; i < items.size(); ++i) {
-    const std::string item = fitted(items[i], kColumns - 12) + (i + 1 < items.size() ? "," : "");
-    if (line.size() + 1 + item.size() > kColumns) {
+    const std::string item = short_name(items[i], columns() - indent - 2) + (i + 1 < items.size() ? separator : "");
+    if (line.size() + 1 + item.size() > columns() && line.find_last_not_of(' ') != std::string::npos) {
       print("%s\n", line.c_str());
-      line = std::string(before.find_first_not_of(' ') + 2, ' ');
+      line = std::string(indent - 1, ' ');
     }
     line += " " + item;
   }
@@ -35,71 +47,221 @@ std::vector<std::string> names_of(const std::vector<PlannedStep::Node>& nodes) {
   return out;
 }
 
-// ---- text ----
-
-void print_step(size_t number, const PlannedStep& step) {
-  std::string line = format("%4zu %-30s %-23s", number, fitted(step.name, 30).c_str(), fitted(step.op, 23).c_str());
-  if (step.scratch_bytes) line += format(" %10s", size_text(step.scratch_bytes).c_str());
-  print("%s\n", line.substr(0, line.find_last_not_of(' ') + 1).c_str());
-  if (!step.algorithm.empty()) print("       by %s\n", fitted(step.algorithm, kColumns - 10).c_str());
-  const bool own = step.nodes.size() > 1 || (step.nodes.size() == 1 && step.nodes[0].op != step.op);
-  if (own) print_list("       does", names_of(step.nodes));
-}
-
-// "conv2d/conv f32[128,28,28,32]", or the name alone where there is no room for both.
+// "conv2d/conv f32[128,28,28,32]", the type whole; without one it is none of the graph's.
 std::string value_text(const PlannedValue& value, size_t width) {
-  const std::string whole = value.type.empty() ? value.name : value.name + " " + value.type;
-  return whole.size() <= width ? whole : fitted(value.name, width);
+  const std::string type = value.type.empty() ? "(internal)" : value.type;
+  const size_t rest = width - std::min(width, type.size() + 1);
+  return rest < std::min<size_t>(16, value.name.size()) ? short_name(value.name, width)
+                                                        : short_name(value.name, rest) + " " + type;
 }
 
-void print_buffer(size_t number, const PlannedBuffer& buffer) {
-  constexpr size_t kWidth = kColumns - 40;
-  std::vector<std::string> what;
-  for (const PlannedValue& value : buffer.values) what.push_back(value_text(value, kWidth));
-  if (what.empty()) what.push_back(buffer.name.empty() ? "scratch" : buffer.name);
-  print("%4zu %13s %10s %8s  %s\n", number, with_commas(static_cast<int64_t>(buffer.offset)).c_str(),
-        size_text(buffer.bytes).c_str(), format("%d-%d", buffer.first, buffer.last).c_str(), what[0].c_str());
-  for (size_t i = 1; i < what.size(); ++i) print("%40s%s\n", "", what[i].c_str());
-  if (buffer.after.empty()) return;
-  std::vector<std::string> after;
-  for (const int i : buffer.after) after.push_back(std::to_string(i));
-  print_list("       after", after);
+// What lies in a buffer without values: a scalar of the caller's, a step's scratch or that of all.
+std::string scratch_text(const StepPlan& plan, const PlannedBuffer& buffer, size_t width) {
+  if (!buffer.name.empty()) return short_name(buffer.name, width);
+  if (buffer.first != buffer.last) return format("scratch of steps %d to %d", buffer.first, buffer.last);
+  const std::string before = "scratch of ";
+  return before + short_name(plan.steps[static_cast<size_t>(buffer.first)].name, width - before.size());
 }
 
-// What lies in memory of the caller's: of each kind how many, and with --verbose which.
-void print_placed(const StepPlan& plan, const char* memory, const char* text, bool verbose) {
+// ---- summary ----
+
+constexpr size_t kSummaryIndent = 12;
+
+void print_nodes(const StepPlan& plan, const PlanSummary& s) {
+  std::string line = counted(plan.nodes, "node") + " became " + counted_size(plan.steps.size(), "step");
+  if (s.units > 1) line += " of " + counted(s.units, "unit");
+  if (s.fused_steps)
+    line += format("; %s of them %s %s", with_commas(s.fused_steps).c_str(), s.fused_steps == 1 ? "fuses" : "fuse",
+                   counted(s.fused_nodes, "node").c_str());
+  print("%-12s%s\n", "steps", line.c_str());
+  std::map<std::string, int64_t> ops;
+  for (const PlannedStep::Node& node : plan.idle) ++ops[node.op];
+  std::vector<std::string> items;
+  for (const auto& [op, count] : ops) items.push_back(with_commas(count) + " " + op);
+  if (!items.empty()) print_list(std::string(kSummaryIndent, ' ') + "without a step:", items, kSummaryIndent + 2);
+  if (s.flops)
+    print("%-12s%sFLOP, %s accessed\n", "work", (flops_text(s.flops) + (s.flops < 1000 ? " " : "")).c_str(),
+          size_text(s.bytes_accessed).c_str());
+}
+
+int64_t values_in(const StepPlan& plan, const char* memory) {
   int64_t count = 0;
   for (const PlannedBuffer& buffer : plan.buffers)
     if (buffer.memory == memory) count += static_cast<int64_t>(buffer.values.size());
-  if (count == 0) return;
-  print("%s %s\n", counted(count, "value").c_str(), text);
+  return count;
+}
+
+constexpr std::pair<const char*, const char*> kElsewhere[] = {
+    {"input", "arguments"}, {"result", "results"}, {"constant", "constants"}};
+
+void print_memory(const StepPlan& plan, const PlanSummary& s) {
+  const PlannedMemory& m = plan.memory;
+  print("%-12sarguments %s, results %s, constants and code %s%s\n", "memory", size_text(m.arguments).c_str(),
+        size_text(m.results).c_str(), size_text(m.code).c_str(), s.units > 1 ? " of each unit" : "");
+  std::string line = format("%-12s%s", "workspace", size_text(s.workspace_bytes).c_str());
+  if (s.units > 1) line += " of all units";
+  if (s.buffers) line += " for " + counted(s.buffers, "buffer");
+  if (s.buffer_bytes > s.workspace_bytes) {
+    const uint64_t saved = s.buffer_bytes - s.workspace_bytes;
+    line += format(" of %s: sharing saves %s (%.0f %%)", size_text(s.buffer_bytes).c_str(), size_text(saved).c_str(),
+                   100 * static_cast<double>(saved) / static_cast<double>(s.buffer_bytes));
+  } else if (s.buffers > 1) {
+    line += ", none of which shares memory";
+  }
+  print("%s\n", line.c_str());
+  std::vector<std::string> elsewhere;
+  for (const auto& [memory, name] : kElsewhere)
+    if (const int64_t count = values_in(plan, memory)) elsewhere.push_back(with_commas(count) + " in " + name);
+  if (!elsewhere.empty())
+    print_list(std::string(kSummaryIndent, ' ') + "values outside of it:", elsewhere, kSummaryIndent + 2);
+}
+
+void print_peak(const StepPlan& plan, const PlanSummary& s) {
+  if (s.peak_step < 0) return;
+  const std::string line = format("%-12s%s in %s alive at step %d, ", "peak", size_text(s.peak_bytes).c_str(),
+                                  counted_size(s.alive_at_peak.size(), "buffer").c_str(), s.peak_step);
+  const std::string& name = plan.steps[static_cast<size_t>(s.peak_step)].name;
+  print("%s%s\n", line.c_str(), short_name(name, columns() - line.size()).c_str());
+  for (size_t i = 0; i < std::min(kMostLargest, s.alive_at_peak.size()); ++i) {
+    const PlannedBuffer& buffer = plan.buffers[static_cast<size_t>(s.alive_at_peak[i])];
+    const std::string before = format("%21s  buffer %-4d ", size_text(buffer.bytes).c_str(), s.alive_at_peak[i]);
+    const size_t others = buffer.values.empty() ? 0 : buffer.values.size() - 1;
+    const std::string more = others ? format(" + %zu more", others) : "";
+    const size_t width = columns() - before.size() - more.size();
+    const std::string what =
+        buffer.values.empty() ? scratch_text(plan, buffer, width) : value_text(buffer.values[0], width);
+    print("%s%s%s\n", before.c_str(), what.c_str(), more.c_str());
+  }
+}
+
+void print_algorithms(const PlanSummary& s) {
+  std::vector<std::string> items;
+  for (const auto& [name, steps] : s.algorithms) items.push_back(format("%d x ", steps) + name);
+  if (!items.empty()) print_list(format("%-11s", "algorithms"), items, kSummaryIndent, ";");
+}
+
+// ---- steps ----
+
+// Of scratch there is none where there is no room.
+struct StepColumns {
+  bool unit = false, scratch = false;
+  size_t op = 2;
+};
+
+StepColumns columns_of(const StepPlan& plan) {
+  StepColumns out;
+  for (const PlannedStep& step : plan.steps) {
+    out.unit |= step.unit > 0;
+    out.scratch |= step.scratch_bytes > 0 && columns() >= 100;
+    out.op = std::max(out.op, step.op.size());
+  }
+  out.op = std::min(out.op, columns() - (out.scratch ? 65 : 53) - (out.unit ? 6 : 0));
+  return out;
+}
+
+// Whether there was room for all of the name.
+bool print_row(const StepColumns& c, const std::vector<std::string>& cells) {
+  std::string line = format("%4s", cells[0].c_str());
+  if (c.unit) line += format("  %4s", cells[1].c_str());
+  line += format("  %7s  %10s", cells[2].c_str(), cells[3].c_str());
+  if (c.scratch) line += format("  %10s", cells[4].c_str());
+  line += format("  %-*s  ", static_cast<int>(c.op), short_name(cells[5], c.op).c_str());
+  const std::string name = short_name(cells[6], columns() - line.size());
+  print("%s%s\n", line.c_str(), name.c_str());
+  return name == cells[6];
+}
+
+void print_step(const StepColumns& c, size_t number, const PlannedStep& step) {
+  const bool whole =
+      print_row(c, {std::to_string(number), std::to_string(step.unit), step.flops ? flops_text(step.flops) : "",
+                    cell(step.bytes_accessed), cell(step.scratch_bytes), step.op, step.name});
+  constexpr size_t kIndent = 6;
+  std::string line(kIndent, ' ');
+  const auto add = [&](const std::string& what) { line += (line.size() > kIndent ? "; " : "") + what; };
+  if (step.scratch_bytes && !c.scratch) add("scratch " + size_text(step.scratch_bytes));
+  if (!step.algorithm.empty()) add("by " + step.algorithm);
+  const bool fused = step.nodes.size() > 1;
+  if (fused || (step.nodes.size() == 1 && (!whole || step.nodes[0].op != step.op))) {
+    add(fused ? "fuses" : "does");
+    const bool same = !fused && whole && step.nodes[0].name == step.name;
+    print_list(line, same ? std::vector{step.nodes[0].op} : names_of(step.nodes), kIndent + 2);
+  } else if (line.size() > kIndent) {
+    print("%s\n", line.c_str());
+  }
+}
+
+void print_steps(const StepPlan& plan, bool verbose) {
+  const StepColumns c = columns_of(plan);
+  print("\n");
+  print_row(c, {"step", "unit", "FLOP", "accessed", "scratch", "op", "node"});
+  for (size_t i = 0; i < plan.steps.size(); ++i) print_step(c, i, plan.steps[i]);
+  if (!verbose || plan.idle.empty()) return;
+  print("\n");
+  print_list("in no step:", names_of(plan.idle), 2);
+}
+
+// ---- buffers ----
+
+constexpr size_t kValuesColumn = 49;
+
+void print_buffer(const StepPlan& plan, int number, bool verbose) {
+  const PlannedBuffer& buffer = plan.buffers[static_cast<size_t>(number)];
+  const size_t width = columns() - kValuesColumn;
+  std::vector<std::string> what;
+  for (const PlannedValue& value : buffer.values) what.push_back(value_text(value, width));
+  if (what.empty()) what.push_back(scratch_text(plan, buffer, width));
+  print("%6d  %14s  %10s  %5d  %4d  %s\n", number, with_commas(static_cast<int64_t>(buffer.offset)).c_str(),
+        size_text(buffer.bytes).c_str(), buffer.first, buffer.last, what[0].c_str());
+  const std::string indent(kValuesColumn, ' ');
+  for (size_t i = 1; i < what.size(); ++i) print("%s%s\n", indent.c_str(), what[i].c_str());
+  std::vector<std::string> reused;
+  for (const int i : memory_reused_of(plan, buffer)) reused.push_back(std::to_string(i));
+  if (reused.empty()) return;
+  if (!verbose && reused.size() > kMostReused) {
+    const size_t more = reused.size() - kMostReused;
+    reused.resize(kMostReused);
+    reused.back() += format(" and %zu more", more);
+  }
+  print_list(indent + "reuses the memory of", reused, kValuesColumn + 2);
+}
+
+// What is computed where something of the caller's lies.
+void print_placed(const StepPlan& plan, const char* memory, const char* name) {
+  if (values_in(plan, memory) == 0) return;
+  print("\nvalues in the memory of %s\n", name);
   for (const PlannedBuffer& buffer : plan.buffers)
     for (const PlannedValue& value : buffer.values)
-      if (verbose && buffer.memory == memory)
-        print("     %s\n",
-              fitted(value.name + (buffer.name.empty() ? "" : " in " + buffer.name), kColumns - 5).c_str());
+      if (buffer.memory == memory) {
+        const std::string in = buffer.name.empty() ? "" : " in " + short_name(buffer.name, columns() / 2 - 6);
+        print("  %s%s\n", short_name(value.name, columns() - 2 - in.size()).c_str(), in.c_str());
+      }
+}
+
+void print_buffers(const StepPlan& plan, bool verbose) {
+  std::vector<int> order;
+  for (size_t i = 0; i < plan.buffers.size(); ++i)
+    if (plan.buffers[i].memory == "workspace") order.push_back(static_cast<int>(i));
+  const auto key = [&](int i) {
+    const PlannedBuffer& b = plan.buffers[static_cast<size_t>(i)];
+    return std::pair(b.offset, b.first);
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) < key(b); });
+  print("\nbuffers of the workspace, by offset, then by step\n");
+  print("%6s  %14s  %10s  %5s  %4s  %s\n", "buffer", "offset", "bytes", "from", "to", "values");
+  for (const int i : order) print_buffer(plan, i, verbose);
+  for (const auto& [memory, name] : kElsewhere) print_placed(plan, memory, name);
 }
 
 void print_text_of(const StepPlan& plan, const PlanTitle& title) {
-  const PlannedMemory& m = plan.memory;
-  print("%s, %s, batch %s on %s: %s for %d nodes\n", title.model.c_str(), title.mode.c_str(),
-        with_commas(title.batch).c_str(), plan.device.c_str(),
-        counted(static_cast<int64_t>(plan.steps.size()), "step").c_str(), plan.nodes);
-  print("arguments %s, results %s, constants and code %s, workspace %s\n", size_text(m.arguments).c_str(),
-        size_text(m.results).c_str(), size_text(m.code).c_str(), size_text(m.workspace).c_str());
-  print("\nstep %-30s %-23s    scratch\n", "named after", "op");
-  for (size_t i = 0; i < plan.steps.size(); ++i) print_step(i, plan.steps[i]);
-  if (!plan.idle.empty()) {
-    print("\n");
-    print_list("in no step:", names_of(plan.idle));
-  }
-  print("\nworkspace: where it lies, between which steps, and after which buffers\n");
-  for (size_t i = 0; i < plan.buffers.size(); ++i)
-    if (plan.buffers[i].memory == "workspace") print_buffer(i, plan.buffers[i]);
-  print("\n");
-  print_placed(plan, "input", "computed where an input lies", title.verbose);
-  print_placed(plan, "result", "computed where a result is to be", title.verbose);
-  print_placed(plan, "constant", "in constants", title.verbose);
+  const PlanSummary summary = summary_of(plan);
+  print("%s, %s, batch %s on %s\n\n", title.model.c_str(), title.mode.c_str(), with_commas(title.batch).c_str(),
+        plan.device.c_str());
+  print_nodes(plan, summary);
+  print_memory(plan, summary);
+  print_peak(plan, summary);
+  print_algorithms(summary);
+  print_steps(plan, title.verbose);
+  if (title.buffers) print_buffers(plan, title.verbose);
 }
 
 // ---- JSON ----
@@ -121,6 +283,8 @@ std::string json_of(const PlannedStep& step) {
       .add("unit", step.unit)
       .add("scratch_bytes", step.scratch_bytes)
       .raw("nodes", list_of(step.nodes, [](const PlannedStep::Node& node) { return json_of(node); }))
+      .add("flops", step.flops)
+      .add("bytes_accessed", step.bytes_accessed)
       .str();
 }
 
@@ -147,6 +311,27 @@ std::string json_of(const PlannedBuffer& buffer) {
       .str();
 }
 
+std::string json_of(const PlanSummary& s) {
+  const auto number = [](int i) { return std::to_string(i); };
+  return Json()
+      .add("units", s.units)
+      .add("fused_steps", s.fused_steps)
+      .add("fused_nodes", s.fused_nodes)
+      .add("flops", s.flops)
+      .add("bytes_accessed", s.bytes_accessed)
+      .add("workspace_bytes", s.workspace_bytes)
+      .add("buffers", s.buffers)
+      .add("buffer_bytes", s.buffer_bytes)
+      .add("peak_step", s.peak_step)
+      .add("peak_bytes", s.peak_bytes)
+      .raw("alive_at_peak", list_of(s.alive_at_peak, number))
+      .raw("algorithms", list_of(s.algorithms,
+                                 [](const PlanSummary::Algorithm& a) {
+                                   return Json().add("name", a.name).add("steps", a.steps).str();
+                                 }))
+      .str();
+}
+
 std::string json_of(const StepPlan& plan, const PlanTitle& title) {
   return Json("result")
       .add("model", title.model)
@@ -161,6 +346,7 @@ std::string json_of(const StepPlan& plan, const PlanTitle& title) {
       .raw("steps", list_of(plan.steps, [](const PlannedStep& step) { return json_of(step); }))
       .raw("idle", list_of(plan.idle, [](const PlannedStep::Node& node) { return json_of(node); }))
       .raw("buffers", list_of(plan.buffers, [](const PlannedBuffer& buffer) { return json_of(buffer); }))
+      .raw("summary", json_of(summary_of(plan)))
       .str();
 }
 

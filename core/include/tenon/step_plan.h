@@ -12,8 +12,8 @@ namespace tenon {
 
 // A piece of work of an iteration.
 struct PlannedStep {
-  std::string name;       // of the node that it is named after; "copy": of a result to its place
-  std::string op;         // of the node, or the backend's own: "cpu.conv_pool"
+  std::string name;  // of the node that it is named after; "copy": of a result to its place
+  std::string op;    // of the node, or the backend's own: "cpu.conv_pool"
   std::string
       algorithm;  // which of several: "winograd 3x3"; "exchange": processes do it together; empty: there is one, or
                   // the backend does not say
@@ -23,6 +23,9 @@ struct PlannedStep {
   std::vector<Node> nodes;  // of the graph, that it does
   int unit = 0;
   uint64_t scratch_bytes = 0;
+  // At least, by its nodes; 0: it does none. A product and a sum are 2; operands that other steps made, and results
+  // that others read, count once each.
+  uint64_t flops = 0, bytes_accessed = 0;
 };
 
 // A node's result and where in a buffer it lies.
@@ -50,5 +53,31 @@ struct StepPlan {
   std::vector<PlannedBuffer> buffers;
   PlannedMemory memory;
 };
+
+// A plan in a few numbers.
+struct PlanSummary {
+  int units = 1;                         // whose steps the plan has
+  int fused_steps = 0, fused_nodes = 0;  // steps that do several nodes, and the nodes that they do
+  uint64_t flops = 0, bytes_accessed = 0;
+  // Of the workspace of all these units: how long it is, and its buffers; together they are longer where they share
+  // memory.
+  uint64_t workspace_bytes = 0;
+  int buffers = 0;
+  uint64_t buffer_bytes = 0;
+  // The first step at which most of the workspace is alive, how much that is, and those buffers, the largest first; -1:
+  // there are none.
+  int peak_step = -1;
+  uint64_t peak_bytes = 0;
+  std::vector<int> alive_at_peak;
+  struct Algorithm {
+    std::string name;
+    int steps = 0;
+  };
+  std::vector<Algorithm> algorithms;  // the most frequent first
+};
+PlanSummary summary_of(const StepPlan& plan);
+
+// Of the buffers that were in some of this one's memory before it (`after`), those that were there last.
+std::vector<int> memory_reused_of(const StepPlan& plan, const PlannedBuffer& buffer);
 
 }  // namespace tenon

@@ -1,4 +1,4 @@
-#include "step/named_plan.h"
+#include "step/plan/named_plan.h"
 
 #include <algorithm>
 
@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "compile/compile.h"
 #include "compile/parted_program.h"
+#include "step/plan/step_cost.h"
 #include "step/program_plan.h"
 
 namespace tenon {
@@ -15,7 +16,7 @@ namespace {
 class Naming {
  public:
   Naming(const Graph& graph, const ProgramDescription& description)
-      : graph_(graph), description_(description), numbers_(image_nodes(graph)) {}
+      : graph_(graph), description_(description), numbers_(image_nodes(graph)), costs_(graph) {}
 
   StepPlan plan() const {
     StepPlan out;
@@ -44,6 +45,9 @@ class Naming {
     for (const uint32_t number : step.nodes) out.nodes.push_back({node(number).name, node(number).op});
     out.unit = static_cast<int>(step.unit);
     out.scratch_bytes = step.scratch_bytes;
+    const NodeCost cost = costs_.of(step.nodes);
+    out.flops = cost.flops;
+    out.bytes_accessed = cost.bytes;
     return out;
   }
 
@@ -91,6 +95,7 @@ class Naming {
   const Graph& graph_;
   const ProgramDescription& description_;
   std::vector<NodeId> numbers_;  // of nodes, as the device numbers them
+  StepCosts costs_;
 };
 
 Result<StepPlan> plan_of(const Executable& program) {
