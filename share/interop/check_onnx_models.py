@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Models of PyTorch, exported to ONNX: Tenon's outputs and losses of training beside PyTorch's.
+"""Models of PyTorch, exported to ONNX: Tenon's outputs and losses of training beside PyTorch's. Those of Hugging Face's
+transformers are exported again, and ONNX Runtime and TensorFlow say of them what PyTorch does, at two numbers of rows.
 
 Usage: check_onnx_models.py TENON ONNX_TOOL [NAME..]        (tests/integration/onnx_tool.cc)
 
@@ -7,6 +8,7 @@ Weights are random, from seeds. Prints one line a model; exits 1 when one fails.
 """
 import copy
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -14,10 +16,13 @@ import tempfile
 import warnings
 
 warnings.filterwarnings("ignore")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+import onnxruntime  # noqa: E402
 import torch  # noqa: E402
 import torchvision  # noqa: E402
+import transformers  # noqa: E402
 from onnx import numpy_helper  # noqa: E402
 
 OUTPUTS = 1e-4  # of what outputs may differ, relative and absolute
@@ -110,6 +115,40 @@ MODELS = {
 }
 
 
+LENGTH, TEXT_ROWS = 20, (2, 5)
+SMALL = dict(vocab_size=100, num_labels=3, initializer_range=0.2)  # large enough that a mask is seen
+BERT = dict(SMALL, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, max_position_embeddings=64)
+
+
+class Logits(torch.nn.Module):
+    """Of a model of transformers, what it gives for ids and the mask of those that count."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def forward(self, input_ids, attention_mask):
+        return self.model(input_ids=input_ids, attention_mask=attention_mask).logits
+
+
+def of_transformers(model, config, dynamo, **options):
+    return lambda: (Logits(getattr(transformers, model)(getattr(transformers, config)(**options))).eval(), dynamo)
+
+
+TEXTS = {
+    f"{name}_{'dynamo' if dynamo else 'script'}": of_transformers(model, config, dynamo, **options)
+    for dynamo in (False, True)
+    for name, model, config, options in (
+        ("hf_bert", "BertForSequenceClassification", "BertConfig", BERT),
+        ("hf_bert_masked", "BertForMaskedLM", "BertConfig", BERT),
+        ("hf_distilbert", "DistilBertForSequenceClassification", "DistilBertConfig",
+         dict(SMALL, dim=32, n_layers=2, n_heads=4, hidden_dim=64, max_position_embeddings=64)),
+        ("hf_gpt2", "GPT2LMHeadModel", "GPT2Config",
+         dict(vocab_size=100, n_positions=64, n_embd=32, n_layer=2, n_head=4, use_cache=False, initializer_range=0.2, bos_token_id=None,
+              eos_token_id=None)))
+}
+
+
 def write_tensor(path, array):
     path.write_bytes(numpy_helper.from_array(np.ascontiguousarray(array)).SerializeToString())
 
@@ -134,9 +173,14 @@ def warmed(model, x):
 def check_outputs(tenon, model, x, directory):
     model.eval()
     export(model, x, directory / "model.onnx", training=False)
-    write_tensor(directory / "input_0.pb", x.numpy())
+    return compared(tenon, model, (x,), directory)
+
+
+def compared(tenon, model, inputs, directory):
+    for i, x in enumerate(inputs):
+        write_tensor(directory / f"input_{i}.pb", x.numpy())
     with torch.no_grad():
-        write_tensor(directory / "output_0.pb", model(x).numpy())
+        write_tensor(directory / "output_0.pb", model(*inputs).numpy())
     run = subprocess.run([tenon, "run", str(directory / "model.onnx"), "--data", str(directory), "--json", "--device", "cpu",
                           "--rtol", str(OUTPUTS), "--atol", str(OUTPUTS)], capture_output=True, text=True)
     if not run.stdout.strip():
@@ -145,6 +189,64 @@ def check_outputs(tenon, model, x, directory):
     if not result["passed"]:
         raise RuntimeError(result["message"])
     return result["max_error"]
+
+
+def texts(rows):
+    """Ids and their mask: each row counts one id fewer than the one before."""
+    mask = (torch.arange(LENGTH)[None] < LENGTH - torch.arange(rows)[:, None]).long()
+    return torch.randint(1, 100, (rows, LENGTH)) * mask, mask
+
+
+def export_text(model, dynamo, path):
+    names = ["input_ids", "attention_mask"]
+    how = dict(input_names=names, output_names=["logits"], dynamo=dynamo)
+    if dynamo:
+        axes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("sequence", max=64)}
+        how.update(dynamic_shapes=(axes, axes), external_data=False, verbose=False)
+    else:
+        how.update(opset_version=17, dynamic_axes={name: {0: "batch", 1: "sequence"} for name in names} | {"logits": {0: "batch"}})
+    torch.onnx.export(model, texts(2), str(path), **how)
+
+
+def imported(tenon, directory, form, output):
+    run = subprocess.run([tenon, "import", str(directory / "model.onnx"), "--output", str(output), "--format", form, "--device",
+                          "cpu", "--dim", f"sequence={LENGTH}"], capture_output=True, text=True)
+    if run.returncode != 0:
+        raise RuntimeError(f"--format {form}: {run.stderr.strip()}")
+
+
+def by_onnxruntime(path):
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    return lambda ids, mask: session.run(["logits"], {"input_ids": ids.numpy(), "attention_mask": mask.numpy()})[0]
+
+
+def by_tensorflow(directory):
+    import tensorflow  # here alone: it takes seconds
+    loaded = tensorflow.saved_model.load(str(next(directory.iterdir())))
+    call = loaded.signatures["serving_default"]
+    return lambda ids, mask, keep=loaded: call(input_ids=tensorflow.constant(ids.numpy()),
+                                               attention_mask=tensorflow.constant(mask.numpy()))["logits"].numpy()
+
+
+def check_text(name, tenon):
+    torch.manual_seed(len(name))
+    model, dynamo = TEXTS[name]()
+    errors = {}
+    with tempfile.TemporaryDirectory(prefix="tenon-onnx-") as temporary, torch.no_grad():
+        directory = pathlib.Path(temporary)
+        export_text(model, dynamo, directory / "model.onnx")
+        errors["outputs"] = compared(tenon, model, texts(4), directory)
+        imported(tenon, directory, "tenon", directory / "tenon")
+        imported(tenon, directory, "onnx", directory / "again.onnx")
+        imported(tenon, directory, "saved_model", directory / "saved")
+        readers = {"ONNX Runtime": by_onnxruntime(directory / "again.onnx"), "TensorFlow": by_tensorflow(directory / "saved")}
+        for reader, call in readers.items():
+            for rows in TEXT_ROWS:
+                inputs = texts(rows)
+                found, expected = call(*inputs), model(*inputs).numpy()
+                np.testing.assert_allclose(found, expected, OUTPUTS, OUTPUTS, err_msg=f"{reader}, {rows} rows")
+                errors[reader] = max(errors.get(reader, 0), np.abs(found - expected).max())
+    return "; ".join(f"{what} differ by {error:.1e}" if what == "outputs" else f"{what}'s by {error:.1e}" for what, error in errors.items())
 
 
 def losses_of(model, x, labels, dtype):
@@ -196,14 +298,16 @@ def check(name, tenon, tool):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    tenon, tool, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(MODELS)
+    tenon, tool, names = sys.argv[1], sys.argv[2], sys.argv[3:] or list(MODELS) + list(TEXTS)
     failed = 0
     for name in names:
         try:
-            print(f"ok      {name}: {check(name, tenon, tool)}", flush=True)
+            said = check_text(name, tenon) if name in TEXTS else check(name, tenon, tool)
+            print(f"ok      {name}: {said}", flush=True)
         except Exception as error:
             failed += 1
-            print(f"FAILED  {name}: {str(error).splitlines()[0][:300]}", flush=True)
+            message = " ".join(str(error).split())[:300]
+            print(f"FAILED  {name}: {message}", flush=True)
     print(f"{len(names) - failed} of {len(names)} models as PyTorch {torch.__version__} has them, ONNX {onnx.__version__}")
     return 1 if failed else 0
 

@@ -106,6 +106,19 @@ for name in classes span next; do  # the 16 places of the file's table
   expect 0 '' "$tenon" bench step $name.onnx --device cpu --rounds 1 --steps 1 --batch_size 4 --json
 done
 
+echo '# exported again: places in the whole batch, as the masks of transformers count them'
+for length in 2 8 32 16; do
+  rm -rf again.*
+  for format in saved_model onnx tenon; do
+    expect 0 '' "$tenon" import "$cases/tokens_places/model.onnx" --output "again.$format" --format $format --dim sequence=$length --device cpu
+  done
+done
+expect 0 '' "$tenon" run again.onnx --data "$cases/tokens_places" --device cpu
+expect 0 '' "$tenon" train "$cases/tokens_places/model.onnx" --data_dir ids --model_dir placed --device cpu --train_steps 2 --quiet
+for format in saved_model onnx tenon; do
+  expect 0 '' "$tenon" export --model_dir placed --format $format --output "placed.$format" --device cpu
+done
+
 echo '# mistakes'
 expect 1 'shapes [32,128,8] and [1,16,8] do not broadcast' "$tenon" train classes.onnx --synthetic --max_length 128 --device cpu --train_steps 1
 expect 1 'it knows 160 tokens, and the data have 200' "$tenon" train next.onnx --synthetic --max_length 16 --vocab_size 200 --device cpu --train_steps 1

@@ -94,7 +94,10 @@ std::vector<Written> select_rule(NodeScribe& n) {
   const bool first = n.only_first(1) || n.only_first(2);
   std::vector<Ref> in;
   for (int i = 0; i < 3; ++i) in.push_back(first && n.rank(i) > 0 ? n.first_in(i) : n.in(i));
-  return n.narrow_as(first, n.write("Where", in), n.dtype(1));
+  if (n.dtype(1) != DType::kBool) return n.narrow_as(first, n.write("Where", in), n.dtype(1));
+  // ONNX Runtime has no Where of bools.
+  const Ref other = n.write("And", {n.write("Not", {in[0]}), in[2]});
+  return n.narrow_as(first, n.write("Or", {n.write("And", {in[0], in[1]}), other}), DType::kBool);
 }
 
 // Floats outside of an integer's range become its ends, NaN 0.

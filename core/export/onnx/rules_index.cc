@@ -56,6 +56,7 @@ std::vector<Written> gather_rule(NodeScribe& n) {
   const Checked c = checked(n, n.dims()[axis], index_of(n, fixed(0)));
   const Ref found = gathered(n, c.index, axis, batch);
   const Ref inside = n.reshape(c.inside, entry_dims(n, batch, axis));
+  if (n.dtype() == DType::kBool) return {{n.write("And", {inside, found})}};  // ONNX Runtime has no Where of bools
   return {{n.write("Where", {inside, found, n.scalar(n.dtype(), 0)})}};
 }
 

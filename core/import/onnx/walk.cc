@@ -333,7 +333,7 @@ void Walk::expect_held(const NodeData& node) const {
 
 // What is made of numbers alone is a constant: of a shape, the part that does not count the rows is the same for all.
 void Walk::fold(const NodeData& node) {
-  constexpr int64_t kMost = 64;  // elements: shapes, scales, not tables
+  constexpr int64_t kMost = 64;  // elements: shapes, scales, not tables. Export traces with more rows (portable_fit.cc)
   for (const std::string& input : node.inputs)
     if (!input.empty() && node.op != "Shape" && node.op != "Size" && !find(input).is_number()) return;
   for (const AttrData& attr : node.attrs)

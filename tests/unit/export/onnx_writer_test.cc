@@ -93,6 +93,20 @@ TEST(OnnxWriter, TurnsImagesOnceAndWeightsInTheFile) {
   EXPECT_EQ(numbers[35], 35);
 }
 
+// ONNX Runtime has Where of numbers alone.
+TEST(OnnxWriter, ChoosesAmongBoolsByAndAndOr) {
+  const OnnxFile written(
+      [](const Features& in) {
+        const Tensor on = compare(in["x"], zeros_like(in["x"]), CompareKind::kGt);
+        const Tensor found = gather(reshape(on, {on.elements()}), in["which"], 0);
+        return Outputs{{"y", last(cast(select(found, on, compare(in["x"], in["x"], CompareKind::kEq)), DType::kI32))}};
+      },
+      {{"x", {DType::kF32, {3}}}, {"which", {DType::kI32, {3}}}});
+  const std::vector<std::string> ops = written.ops();
+  for (const auto& [op, count] : std::map<std::string, int>{{"And", 4}, {"Or", 1}, {"Where", 1}})  // of indices
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), op), count) << op;
+}
+
 TEST(OnnxWriter, NamesRowsInputsOutputsAndClasses) {
   const OnnxFile written(
       [](const Features& in) {

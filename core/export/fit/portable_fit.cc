@@ -4,14 +4,16 @@
 
 #include "base/strings.h"
 #include "compile/rewrite.h"
+#include "export/fit/spread_constants.h"
 #include "export/portable_graph.h"
 #include "op/decompose.h"
 
 namespace tenon {
 namespace {
 
-// Primes, so that no product of sizes of one kind is one of another for all three.
-constexpr std::array<int64_t, 3> kRows{3, 5, 7};
+// Primes, so that no product of sizes of one kind is one of another for all three. Larger than the small sizes, up to 64 elements,
+// that import of ONNX computes as numbers while it traces: an array that has the rows is then none of those, for any of the three.
+constexpr std::array<int64_t, 3> kRows{67, 71, 73};
 using Numbers = std::array<int64_t, 3>;
 
 std::optional<PerRows> fit(const Numbers& n) {
@@ -82,9 +84,15 @@ class Fitting {
     return place_[static_cast<size_t>(ids[0])] = static_cast<int>(out.values.size()) - 1;
   }
 
-  static Status otherwise(const std::string& what) {
-    return Status(Code::kUnsupported,
-                  cat(what, " depends on the number of rows in another way than base + each * rows"));
+  static Status otherwise(const std::string& what, const char* expected = "base + each * rows", const char* more = "") {
+    return Status(Code::kUnsupported, cat(what, " depends on the number of rows in another way than ", expected, more));
+  }
+
+  static Status otherwise(const Node& node, const std::string& attribute) {
+    if (node.op != "constant" || attribute != "value")
+      return otherwise(cat(describe(node), ": attribute '", attribute, "'"));
+    return otherwise(cat(describe(node), ": its value"), "base + step * place + each * rows",
+                     "; compute it of a feature, or of an iota over the rows (in ONNX: Range of the batch)");
   }
 
   Status take_node(PortableGraph& out, size_t n) {
@@ -121,7 +129,7 @@ class Fitting {
     for (size_t g = 0; g < 3; ++g) all[g] = &graphs_[g].nodes[n].attrs[a].value;
     PortableAttr out{graphs_[0].nodes[n].attrs[a].name, *all[0], {}};
     if (*all[0] == *all[1] && *all[0] == *all[2]) return out;
-    const Status refused = otherwise(cat(describe(graphs_[0].nodes[n]), ": attribute '", out.name, "'"));
+    const Status refused = otherwise(graphs_[0].nodes[n], out.name);
     std::array<std::vector<int64_t>, 3> lists;
     for (size_t g = 0; g < 3; ++g) {
       if (const int64_t* number = std::get_if<int64_t>(all[g]))
@@ -149,15 +157,17 @@ using ForRows = std::function<Result<Graph>(int64_t rows)>;
 
 Result<PortableGraph> fitted(const ForRows& graph) {
   try {
-    std::array<Graph, 3> graphs;
+    TracedRows traced{kRows, {}};
     for (size_t g = 0; g < 3; ++g) {
-      TENON_ASSIGN(graphs[g], graph(kRows[g]));
+      Graph& one = traced.graphs[g];
+      TENON_ASSIGN(one, graph(kRows[g]));
       // Copies what results need, and numbers values in the order of nodes.
-      Rewrite rewrite(graphs[g]);
-      graphs[g] = rewrite.run([&](const Node& node, const Tensors& operands) { return rewrite.copy(node, operands); });
-      graphs[g] = prune_inputs(graphs[g]);
+      Rewrite rewrite(one);
+      one = rewrite.run([&](const Node& node, const Tensors& operands) { return rewrite.copy(node, operands); });
+      one = prune_inputs(one);
     }
-    return Fitting(std::move(graphs)).run();
+    spread_constants(traced);
+    return Fitting(std::move(traced.graphs)).run();
   } catch (const Error& e) {
     return e.status();
   }
