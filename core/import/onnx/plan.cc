@@ -198,7 +198,7 @@ Status expect_found(const Plan& plan, const NameExpression& freeze) {
     names.push_back(data.name);
   }
   return invalid("freeze: ", freeze.found_in_none_of(names).message(),
-                 "; nor in the name of a node that reads one (`tenon inspect model FILE.onnx` shows both)");
+                 names.empty() ? "" : "; no node that reads one has it in its name");
 }
 
 Status plan_weights(Plan& plan) {
