@@ -31,6 +31,13 @@ struct ExampleInfo {
   bool flat = false;  // images are vectors of numbers to it
 };
 
+// What a case feeds: random numbers of this shape an example.
+struct BenchFeature {
+  const char* name;   // "image"; "label" is the labels
+  Shape example;      // without the batch
+  int32_t below = 0;  // i32 from 0 to below it; 0: f32 from -1 to 1
+};
+
 struct ModelInfo {
   const char* name;
   std::string description;
@@ -48,7 +55,14 @@ struct ModelInfo {
   Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
   const char* family = "";                          // of the catalogue
   bool is_file = false;  // its name is the path of an ONNX file, whose values its weights begin with
+  // Of a file that the runner has no data for: why, and the inputs that it is looked at with, which are made up.
+  Status no_data = {};
+  std::function<std::vector<BenchFeature>(const Params& params)> inputs = {};
 };
+// The line that says what such a file is trained with. REQUIRED: it is one.
+std::string plain_loss_line(const Status& no_data);
+// The names of the nodes of a file that read each of its variables; none for other models.
+std::map<std::string, std::vector<std::string>> readers_of_variables(const ModelInfo& model);
 
 // Those that are trained on data, for `tenon train`: the project's own, and those of tenon/applications.h.
 std::span<const ModelInfo> all_models();
@@ -58,13 +72,6 @@ bool is_onnx_file(std::string_view name);
 const ModelInfo& onnx_model(const std::string& path);
 // Finds one of either, or a file's; nullptr when there is none. The catalogue has Keras's names, too. Throws Error where a file is no model.
 const ModelInfo* find_model(std::string_view name);
-
-// What a case feeds: random numbers of this shape an example.
-struct BenchFeature {
-  const char* name;   // "image"; "label" is the labels
-  Shape example;      // without the batch
-  int32_t below = 0;  // i32 from 0 to below it; 0: f32 from -1 to 1
-};
 
 // A step to be timed (`tenon bench step`): a model on a batch of random examples, trained unless `mode` says otherwise.
 // The definitions are those that the peers' numbers were measured with.
@@ -77,6 +84,7 @@ struct BenchCase {
   int64_t batch_size;
   int steps_per_call = 1;  // steps in one call of the device
   Mode mode = Mode::kTrain;
+  std::string note = {};  // a line about its loss
 };
 std::span<const BenchCase> bench_cases();
 // A training step of each model of the catalogue, on 32 of its own images.

@@ -19,6 +19,7 @@ struct ImageInput {
   std::string name;
   bool channels_first = false, flat = false;
   int64_t height = kAnySize, width = kAnySize, channels = 3;
+  bool rows = false;  // [n,height,width]
 };
 
 bool are_channels(int64_t size) { return size == 1 || size == 3 || size == 4; }
@@ -31,15 +32,26 @@ ImageInput of_vectors(const OnnxValue& input) {
   return {input.name, false, true, is_square ? side : 1, is_square ? side : numbers, 1};
 }
 
-ImageInput image_input(const OnnxModel& model) {
+// Rows of numbers, as of a time series, are the rows of images of one channel.
+ImageInput of_rows(const OnnxValue& input) {
+  ImageInput out{input.name};
+  out.rows = true, out.channels = 1;
+  if (input.dims[1] > 0) out.height = input.dims[1];
+  if (input.dims[2] > 0) out.width = input.dims[2];
+  return out;
+}
+
+Result<ImageInput> image_input(const OnnxModel& model) {
   const std::vector<OnnxValue>& inputs = model.inputs();
-  if (inputs.size() != 1) throw Error(no_data_for(model, "it has " + std::to_string(inputs.size()) + " inputs"));
+  if (inputs.size() != 1) return no_data_for(model, "it has " + std::to_string(inputs.size()) + " inputs");
   const OnnxValue& input = inputs[0];
   const std::vector<int64_t>& d = input.dims;
-  if (!is_float(input.dtype) || !input.has_shape || (d.size() != 4 && (d.size() != 2 || d[1] == 0)))
-    throw Error(no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) +
-                                       " of rank " + std::to_string(d.size())));
+  const bool fits = d.size() == 3 || d.size() == 4 || (d.size() == 2 && d[1] != 0);
+  if (!is_float(input.dtype) || !input.has_shape || !fits)
+    return no_data_for(model, "input '" + input.name + "' is " + std::string(dtype_name(input.dtype)) +
+                                  (input.has_shape ? " of rank " + std::to_string(d.size()) : " of no shape"));
   if (d.size() == 2) return of_vectors(input);
+  if (d.size() == 3) return of_rows(input);
   ImageInput out{input.name};
   out.channels_first = are_channels(d[1]) || !are_channels(d[3]);
   const size_t height = out.channels_first ? 2 : 1;
@@ -65,15 +77,8 @@ Tensor prepared(Tensor x, const std::string& how) {
 Tensor as_input(Tensor x, const ImageInput& input, const std::string& how) {
   x = prepared(x, how);
   if (input.flat) return flatten(x);
+  if (input.rows) return reshape(x, {x.dim(0), x.dim(1), x.dim(2)});
   return input.channels_first ? transpose(x, {0, 3, 1, 2}) : x;
-}
-
-// Scores [n, classes], whatever other axes of one the file gives.
-Tensor logits_of(const OnnxModel& model, Tensor x, const std::string& input) {
-  Features features;
-  features.set(input, x);
-  const Tensor logits = model.logits(features);
-  return logits.rank() == 2 ? logits : flatten(logits);
 }
 
 // A file that was opened; it stays, as tables of models do.
@@ -87,18 +92,18 @@ struct Opened {
 ModelFn model_fn(const OnnxModel& file) {
   return [file](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
     const OnnxModel model = tuned(file, params);
-    const ImageInput input = image_input(model);
-    const Tensor x = as_input(image_of(features, params), input, params.get<std::string>("preprocess", "tf"));
-    return classify(logits_of(model, x, input.name), labels, mode, make_optimizer(params));
+    const ImageInput input = image_input(model).take();
+    Features given;
+    given.set(input.name, as_input(image_of(features, params), input, params.get<std::string>("preprocess", "tf")));
+    return classify(class_scores(model, given), labels, mode, optimizer_of(model, params));
   };
 }
 
 ModelInfo image_info(const std::string& path, const OnnxModel& model) {
-  (void)image_input(model);  // which refuses others
   ModelInfo out = onnx_info(path);
   out.model = model_fn(model);
   out.example = [model, classes = onnx_classes(model)](const Params& params) -> ExampleInfo {
-    const ImageInput input = image_input(tuned(model, params));
+    const ImageInput input = image_input(tuned(model, params)).take();
     const int64_t head = params.get<int64_t>("replace_head", 0);
     return {"images",
             {{"height", input.height},
@@ -120,34 +125,23 @@ ModelInfo image_info(const std::string& path, const OnnxModel& model) {
   return out;
 }
 
-// Random numbers of an input: whole ones below this, 0: between -1 and 1.
-int64_t numbers_below(const OnnxValue& input) {
-  if (is_float(input.dtype) || input.dtype == DType::kNone) return 0;
-  if (input.below > 0) return input.below;
-  return input.dtype == DType::kBool ? 2 : input.dtype == DType::kU8 ? 256 : kUsualClasses;
-}
-
 // The step of training that `tenon train` does, or the file's outputs, for inputs as the file has them.
 BenchCase case_of(const std::string& path, const OnnxModel& model) {
   BenchCase out = onnx_bench_case(path);
-  const std::vector<FeatureSpec> inputs = model.features();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const OnnxValue& input = model.inputs()[i];
-    out.features.push_back({input.name.c_str(), inputs[i].type.shape, static_cast<int32_t>(numbers_below(input))});
-  }
+  out.features = inputs_of(model);
   const int64_t classes = onnx_classes(model);
   out.features.push_back({"label", {}, static_cast<int32_t>(classes > 0 ? classes : kUsualClasses)});
   out.model = [model](const Features& features, const Tensor& labels, Mode mode, const Params& params) {
-    if (mode != Mode::kPredict) {
-      const Tensor logits = cast(model.logits(features), DType::kF32);
-      return classify(logits.rank() == 2 ? logits : flatten(logits), labels, mode, make_optimizer(params));
-    }
-    EstimatorSpec spec;
-    const Outputs outputs = model(features);
-    for (const auto& [name, output] : outputs.all()) spec.predictions.emplace_back(name, output.tensor);
-    return spec;
+    if (mode == Mode::kPredict) return predicted(model, features);
+    return classify(class_scores(model, features), labels, mode, make_optimizer(params));
   };
   return out;
+}
+
+// Why there are no data for it, if so.
+Status expect_images(const OnnxModel& model) {
+  TENON_TRY(image_input(model).status());
+  return expect_scores(model);
 }
 
 Opened& opened(std::string_view path) {
@@ -186,7 +180,9 @@ Result<std::map<std::string, int64_t>> onnx_dims(const std::string& lines) {
 }
 
 std::vector<ModelFlag> onnx_flags() {
-  return {{"freeze", std::string(), "a regular expression: weights in whose names it is found are not trained"},
+  return {{"freeze", std::string(),
+           "a regular expression: weights in whose names, or in those of the nodes that read them, it is found are not "
+           "trained"},
           {"replace_head", int64_t{0}, "classes of a new last layer, 0: the file's", 0, 1 << 20},
           {.name = "dim", .value = std::string(), .help = kDimHelp, .repeats = true}};
 }
@@ -225,16 +221,23 @@ Status no_data_for(const OnnxModel& model, const std::string& found) {
   return Status(
       Code::kUnsupported,
       terminal_text("ONNX file '" + model.path() + "': " + found) +
-          "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], or of "
-          "vectors, f32[n,numbers], or of other floats, and scores of classes; or ids of tokens, i64[n,length], with "
+          "; expected one input of images, f32[n,channels,height,width] or f32[n,height,width,channels], of rows, "
+          "f32[n,rows,numbers], or of vectors, f32[n,numbers], and scores of classes; or ids of tokens, i64[n,length], "
+          "with "
           "scores of classes, of the next token, or of an answer's start and end");
 }
 
 const ModelInfo& onnx_model(const std::string& path) {
   Opened& file = opened(path);
   if (file.info.model) return file.info;
-  file.info = takes_tokens(file.model) ? token_info(file.path, file.model, token_input(file.model).take())
-                                       : image_info(file.path, file.model);
+  if (takes_tokens(file.model)) {
+    const Result<TokenInput> input = token_input(file.model);
+    file.info =
+        input.ok() ? token_info(file.path, file.model, *input) : plain_info(file.path, file.model, input.status());
+    return file.info;
+  }
+  const Status images = expect_images(file.model);
+  file.info = images.ok() ? image_info(file.path, file.model) : plain_info(file.path, file.model, images);
   return file.info;
 }
 
@@ -242,9 +245,18 @@ const BenchCase& onnx_case(const std::string& path, const std::map<std::string, 
   Opened& file = opened(path);
   const OnnxModel model = file.model.with({.dims = dims}).take();
   const Result<TokenInput> tokens = token_input(model);
-  file.bench =
-      std::make_unique<BenchCase>(tokens.ok() ? token_case(file.path, model, *tokens) : case_of(file.path, model));
+  const Status scores = takes_tokens(model) ? tokens.status() : expect_scores(model);
+  file.bench = std::make_unique<BenchCase>(tokens.ok()   ? token_case(file.path, model, *tokens)
+                                           : scores.ok() ? case_of(file.path, model)
+                                                         : plain_case(file.path, model, scores));
   return *file.bench;
+}
+
+std::map<std::string, std::vector<std::string>> readers_of_variables(const ModelInfo& model) {
+  std::map<std::string, std::vector<std::string>> out;
+  if (!model.is_file) return out;
+  for (const OnnxVariable& v : opened(model.name).model.variables()) out[v.name] = v.nodes;
+  return out;
 }
 
 }  // namespace tenon::models

@@ -97,7 +97,7 @@ Tensor rows(Tensor x, int64_t axis, int64_t from, int64_t to) {
 }
 
 // logits[n,length,vocabulary] at each token are of the one behind it; 0 is none.
-EstimatorSpec next_token(Tensor logits, Tensor ids, Mode mode, const Params& params) {
+EstimatorSpec next_token(Tensor logits, Tensor ids, Mode mode, const Optimizer& optimizer) {
   logits = cast(logits, DType::kF32);
   if (mode == Mode::kPredict) return {.mode = mode, .predictions = {{"logits", logits}}};
   if (ids.dim(1) < 2) throw Error(Status(Code::kInvalid, "max_length is 1: there is no token behind the first"));
@@ -105,12 +105,12 @@ EstimatorSpec next_token(Tensor logits, Tensor ids, Mode mode, const Params& par
   EstimatorSpec spec{.mode = mode,
                      .loss = sparse_categorical_crossentropy(next, said, {.from_logits = true, .ignore_class = 0})};
   spec.eval_metrics = {{"accuracy", sparse_categorical_accuracy(next, said, cast(is_token(next), DType::kF32))}};
-  if (mode == Mode::kTrain) spec.train_op = minimize(make_optimizer(params), spec.loss);
+  if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
   return spec;
 }
 
 // start and end[n,length]: how likely the answer begins and ends at each token; labels[n,2].
-EstimatorSpec span(Tensor start, Tensor end, const Tensor& labels, Mode mode, const Params& params) {
+EstimatorSpec span(Tensor start, Tensor end, const Tensor& labels, Mode mode, const Optimizer& optimizer) {
   start = cast(start, DType::kF32), end = cast(end, DType::kF32);
   EstimatorSpec spec{.mode = mode, .predictions = {{"start", start}, {"end", end}}};
   if (mode == Mode::kPredict) return spec;
@@ -120,27 +120,26 @@ EstimatorSpec span(Tensor start, Tensor end, const Tensor& labels, Mode mode, co
                      sparse_categorical_crossentropy(last, end, {.from_logits = true}));
   spec.eval_metrics = {{"accuracy_start", accuracy(first, argmax(start))},
                        {"accuracy_end", accuracy(last, argmax(end))}};
-  if (mode == Mode::kTrain) spec.train_op = minimize(make_optimizer(params), spec.loss);
+  if (mode == Mode::kTrain) spec.train_op = minimize(optimizer, spec.loss);
   return spec;
 }
 
 // Takes inputs as the file has them.
 EstimatorSpec answered(const OnnxModel& model, const TokenInput& input, const Features& given, const Tensor& labels,
                        Mode mode, const Params& params) {
-  if (input.task == Task::kClasses) return classify(model.logits(given), labels, mode, make_optimizer(params));
+  const Optimizer optimizer = optimizer_of(model, params);
+  if (input.task == Task::kClasses) return classify(class_scores(model, given), labels, mode, optimizer);
   const Outputs outputs = model(given);
-  if (input.task == Task::kNextToken) return next_token(outputs.all()[0].second.tensor, given[input.ids], mode, params);
-  return span(outputs.all()[0].second.tensor, outputs.all()[1].second.tensor, labels, mode, params);
+  if (input.task == Task::kNextToken)
+    return next_token(outputs.all()[0].second.tensor, given[input.ids], mode, optimizer);
+  return span(outputs.all()[0].second.tensor, outputs.all()[1].second.tensor, labels, mode, optimizer);
 }
 
 // A step on inputs as the file has them.
 EstimatorSpec timed(const OnnxModel& model, const TokenInput& input, const Features& features, const Tensor& labels,
                     Mode mode, const Params& params) {
   if (mode != Mode::kPredict) return answered(model, input, features, labels, mode, params);
-  EstimatorSpec spec;
-  const Outputs outputs = model(features);
-  for (const auto& [name, output] : outputs.all()) spec.predictions.emplace_back(name, output.tensor);
-  return spec;
+  return predicted(model, features);
 }
 
 // What fails may do so for a length that nobody asked for.
@@ -167,8 +166,9 @@ void expect_known(const TokenInput& input, const OnnxModel& model, const Params&
 
 bool takes_tokens(const OnnxModel& model) {
   const std::vector<OnnxValue>& inputs = model.inputs();
-  return std::any_of(inputs.begin(), inputs.end(),
-                     [](const OnnxValue& v) { return is_integer(v.dtype) && v.dtype != DType::kU8; });
+  return !inputs.empty() && std::all_of(inputs.begin(), inputs.end(), [](const OnnxValue& v) {
+    return is_integer(v.dtype) && v.dtype != DType::kU8;
+  });
 }
 
 Result<TokenInput> token_input(const OnnxModel& model) {

@@ -14,10 +14,24 @@ void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
   flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
 }
 
+// The data may have fewer classes than a file's model.
+void say_classes(const ModelRun& model) {
+  const auto number = [](const std::map<std::string, int64_t>& numbers) {
+    const auto found = numbers.find("num_classes");
+    return found == numbers.end() ? int64_t{0} : found->second;
+  };
+  if (!model.info().is_file) return;
+  const int64_t has = number(model.data().numbers()), scores = number(model.info().example(model.params()).numbers);
+  if (has > 0 && has < scores)
+    model.print_info(format("the data have %ld classes, the file's model %ld: labels are the first of these",
+                            static_cast<long>(has), static_cast<long>(scores)));
+}
+
 int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   if (flags.text("checkpoint").empty() && !model.info().is_file) flags.required("model_dir");
   const RunEvents events = model.events();
+  say_classes(model);
   const Dataset data = model.eval_data(events.on_info);
   Estimator estimator = model.estimator(model.run_config());
   estimator.set_events(events);

@@ -111,6 +111,7 @@ class Prediction {
       if (std::error_code error; std::filesystem::is_directory(path, error))
         throw UsageError{format("'%s' is a directory, expected JPEG and PNG files; --model_dir names a model directory",
                                 path.c_str())};
+    if (!named && !images.empty()) expect_no_weights(words[0]);
     if (!named && !images.empty() && flags.text("model_dir").empty() && flags.text("checkpoint").empty())
       throw UsageError{format("no model '%s'; expected %s, or --model_dir DIR before files to predict",
                               words[0].c_str(), listed_models().c_str())};
@@ -212,7 +213,7 @@ int run_predict(const Flags& flags, const std::vector<std::string>& words) { ret
 
 const Command kPredict{
     .name = "predict",
-    .arguments = "MODEL --model_dir DIR --data_dir DIR|IMAGE.. [--output FILE.csv] [FLAGS]",
+    .arguments = "MODEL|FILE.onnx --model_dir DIR --data_dir DIR|IMAGE.. [--output FILE.csv] [FLAGS]",
     .summary = "Writes what a checkpoint says of each example, or of JPEG and PNG files",
     .declare = declare_predict,
     .run = run_predict,

@@ -42,7 +42,7 @@ make_idx() {
     }' "$1" "$2" "$3"
 }
 
-# An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | node OP NAME INPUTS OUTPUTS
+# An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | external NAME TYPE DIMS FILE OFFSET | node OP NAME INPUTS OUTPUTS
 # [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end.
 make_onnx() {
   perl -e '
@@ -65,6 +65,9 @@ make_onnx() {
       $graph .= field($what eq "input" ? 11 : 12, value(@w)) if $what eq "input" || $what eq "output";
       $graph .= field(5, join("", map { number(1, $_) } list($w[2])) . number(2, $w[1]) . field(8, $w[0]) .
                          field(9, join "", map { pack($pack{$w[1]}, $_) } list($w[3]))) if $what eq "tensor";
+      $graph .= field(5, join("", map { number(1, $_) } list($w[2])) . number(2, $w[1]) . field(8, $w[0]) . number(14, 1) .
+                         field(13, field(1, "location") . field(2, $w[3])) . field(13, field(1, "offset") . field(2, $w[4])))
+        if $what eq "external";
       $graph .= field(1, join("", map { field(1, $_) } list($w[2])) . join("", map { field(2, $_) } list($w[3])) .
                          field(3, $w[1]) . field(4, $w[0]) .
                          join "", map { my ($a, $n) = split /=/; field(5, field(1, $a) . number(3, $n) . number(20, 2)) } @w[4 .. $#w])

@@ -66,9 +66,33 @@ input x 1 batch,width
 node Relu act x y
 output y 1 batch,width
 FILE
-expect 1 "axis 1 of input 'x' is of any size, called 'width'; OnnxOptions.dims gives it, --dim width=SIZE" \
+expect 1 "axis 1 of input 'x' is of any size, called 'width'; give its size: --dim width=SIZE" \
   "$tenon" bench step "$work/wide.onnx" --mode predict --device cpu
 expect 0 '' "$tenon" bench step "$work/wide.onnx" --dim width=3 --mode predict --device cpu --rounds 1 --steps 1
+
+echo '# what no memory holds'
+make_onnx >"$work/vast.onnx" <<'FILE'
+input x 1 1099511627776,1099511627776
+node Relu act x y
+output y 1 1099511627776,1099511627776
+FILE
+expect 1 "ONNX file '$work/vast.onnx': ONNX node Relu 'act': its result 'y' is f32[4,1099511627776], which no memory holds" \
+  "$tenon" preflight --tpu v3-8 "$work/vast.onnx"
+for command in "import --output $work/versions" 'bench step'; do
+  read -r -a words <<<"$command"
+  expect 1 "ONNX file '$work/vast.onnx': an example of input 'x' has more than" "$tenon" "${words[@]}" "$work/vast.onnx"
+done
+make_onnx >"$work/vast.onnx" <<'FILE'
+input x 1 batch,2
+tensor size 7 2 262144,262144
+tensor axis 7 1 1
+node ConstantOfShape vast size c
+node ReduceSum sum c,axis r
+node Add add x,r y
+output y 1 batch,2
+FILE
+expect 1 "ONNX node ConstantOfShape 'vast': its result 'c' is f32[262144,262144], which no memory holds" \
+  "$tenon" import "$work/vast.onnx" --output "$work/versions" --device cpu
 
 echo '# tokens of a length that nothing says'
 make_onnx >"$work/odd.onnx" <<'FILE'
@@ -115,6 +139,17 @@ mkdir -p "$work/half/test_data_set_0"
 expect 1 "--data: '$work/half/test_data_set_0' has no output_0.pb" "$tenon" run "$cases/lrn/model.onnx" --data "$work/half"
 expect 1 "it has no graph" "$tenon" import "$cases/lrn/test_data_set_0/input_0.pb" --output "$work/versions"
 expect 2 'expected one FILE.onnx' "$tenon" run
+cp "$cases/lrn/model.onnx" "$work/alone.onnx"
+expect 2 "--data is missing, and no data lie beside the file" "$tenon" run "$work/alone.onnx"
+expect 0 '' "$tenon" run "$cases/lrn/model.onnx" --device cpu
+grep -qE '^passed, max error (0|[1-9].*e-[0-9]+)$' "$work/out" || complain "max error: $(cat "$work/out")"
+for name in x.pt x.keras x.safetensors; do
+  : >"$work/$name"
+  for command in import run train evaluate predict "preflight --tpu v3-8"; do
+    read -r -a words <<<"$command"
+    expect 2 "is a file of weights, and no model: a model by name takes it" "$tenon" "${words[@]}" "$work/$name"
+  done
+done
 expect 2 '--output is missing' "$tenon" import "$cases/lrn/model.onnx"
 expect 2 "--dim: 'batch', expected NAME=SIZE" "$tenon" import "$cases/lrn/model.onnx" --output "$work/versions" --dim batch
 expect 1 "no input has an open dimension 'sequenc' behind axis 0; open are 'sequence'; did you mean 'sequence'?" \

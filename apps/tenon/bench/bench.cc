@@ -127,6 +127,8 @@ class Bench {
     first_step_ = seconds_since_process_start();
     measure(runner);
     if (config.trace) profile(runner);
+    if (trains() && !case_.note.empty())
+      print_line(flags_.boolean("json") ? Json("info").add("message", case_.note).str() : case_.note);
     print_result(runner);
     return 0;
   }

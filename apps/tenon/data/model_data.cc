@@ -6,7 +6,7 @@
 namespace tenon::runner {
 namespace {
 
-const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs, &kAnswers, &kText, &kTable, &kIds};
+const DataKind* const kKinds[] = {&kImages, &kVectors, &kPairs, &kAnswers, &kText, &kTable, &kIds, &kInputs};
 
 }  // namespace
 

@@ -81,7 +81,7 @@ struct DataKind {
       nullptr;  // of a batch that trains, beside --train_batch_size; none: there are none
   void (*record_flags)(Flags& flags) = nullptr;  // of how records are read; none: there are none
 };
-extern const DataKind kAnswers, kIds, kImages, kPairs, kTable, kText, kVectors;
+extern const DataKind kAnswers, kIds, kImages, kInputs, kPairs, kTable, kText, kVectors;
 
 // REQUIRED: there is one.
 const DataKind& data_kind(const std::string& name);

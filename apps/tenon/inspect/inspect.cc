@@ -2,6 +2,7 @@
 #include "inspect/inspect.h"
 
 #include "model/model_run.h"
+#include "tenon/text.h"
 
 namespace tenon::runner {
 namespace {
@@ -72,20 +73,38 @@ int inspect_plan(const Flags& flags, const std::vector<std::string>& words) {
   return 0;
 }
 
+std::string json_variable(const Estimator::VariableInfo& v, const models::ModelInfo& model,
+                          const std::vector<std::string>& readers) {
+  Json out;
+  out.add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable);
+  std::string nodes;
+  for (const std::string& name : readers) add_item(nodes, json_string(name));
+  if (model.is_file) out.raw("nodes", json_list(nodes));
+  return out.str();
+}
+
+// The nodes of a file that read a variable, by whose names --freeze finds it, too.
+std::string readers_text(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "  read by " : ", ") + name;
+  return out;
+}
+
 int inspect_model(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
   Estimator estimator = model.estimator(RunConfig());
   int64_t total = 0, trainable = 0;
   std::string json;
+  std::map<std::string, std::vector<std::string>> readers = models::readers_of_variables(model.info());
   for (const Estimator::VariableInfo& v : estimator.variables(model.synthetic(1, true)).take()) {
     const int64_t n = v.type.shape.elements();
     total += n;
     if (v.trainable) trainable += n;
     if (flags.boolean("json"))
-      add_item(json, Json().add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable).str());
+      add_item(json, json_variable(v, model.info(), readers[v.name]));
     else
-      print("%-44s %-22s %14s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
-            v.trainable ? "" : "  not trained");
+      print("%-44s %-22s %14s%s%s\n", v.name.c_str(), v.type.str().c_str(), with_commas(n).c_str(),
+            v.trainable ? "" : "  not trained", readers_text(readers[v.name]).c_str());
   }
   if (!flags.boolean("json")) {
     print("%s for %s: %s parameters, %s of them trained\n", model.info().name, model.data().text().c_str(),
@@ -125,7 +144,8 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
 const Command kInspect{
     .name = "inspect",
     .arguments =
-        "graph|plan|model MODEL | records FILE.. | checkpoint PREFIX|DIR | weights FILE | onnx FILE | ops [NAME..]",
+        "graph|plan|model MODEL|FILE.onnx | records FILE.. | checkpoint PREFIX|DIR | weights FILE | onnx FILE | ops "
+        "[NAME..]",
     .summary =
         "Shows what is in a graph, a device's plan of it, a model, records, a checkpoint, a file of weights, an ONNX "
         "file, "

@@ -7,8 +7,6 @@
 #include <fstream>
 
 #include "models/models.h"
-#include "output.h"
-#include "tenon/atomic_file.h"
 #include "tenon/onnx.h"
 
 namespace tenon::runner {
@@ -22,16 +20,6 @@ std::ifstream opened(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(Status(Code::kUnavailable, "cannot open '" + path + "'"));
   return in;
-}
-
-void copy(const std::string& from, const std::string& to) {
-  std::ifstream in = opened(from);
-  AtomicFile file = AtomicFile::create(to).take();
-  std::string piece(kCopiedPiece, '\0');
-  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())), in.gcount() > 0)
-    check(file.write(std::string_view(piece).substr(0, static_cast<size_t>(in.gcount()))));
-  if (in.bad()) throw Error(Status(Code::kUnavailable, "cannot read '" + from + "'"));
-  check(file.commit());
 }
 
 bool have_same_bytes(const std::string& a, const std::string& b) {
@@ -50,16 +38,21 @@ bool have_same_bytes(const std::string& a, const std::string& b) {
   }
 }
 
+// Of the same bytes, or of the same data where one has them in other files.
+bool is_same_file(const std::string& a, const std::string& b) {
+  if (have_same_bytes(a, b)) return true;
+  const Result<bool> same = is_same_onnx(a, b);
+  return same.ok() && *same;
+}
+
 }  // namespace
 
 std::string keep_model_file(const std::string& model_dir, const std::string& path) {
   const std::string kept = model_dir + "/" + kKeptFile;
   std::error_code error;
-  if (fs::exists(kept, error) && have_same_bytes(path, kept)) return kKeptFile;
-  copy(path, kept);
-  if (import_onnx(kept).ok()) return kKeptFile;
-  fs::remove(kept, error);
-  return fs::absolute(path).string();
+  if (fs::exists(kept, error) && is_same_file(path, kept)) return kKeptFile;
+  check(copy_onnx(path, kept));
+  return kKeptFile;
 }
 
 std::string kept_model_file(const std::string& directory, const std::string& name) {
@@ -68,7 +61,7 @@ std::string kept_model_file(const std::string& directory, const std::string& nam
 
 bool is_same_model(const std::string& a, const std::string& b) {
   if (a == b) return true;
-  return models::is_onnx_file(a) && models::is_onnx_file(b) && have_same_bytes(a, b);
+  return models::is_onnx_file(a) && models::is_onnx_file(b) && is_same_file(a, b);
 }
 
 }  // namespace tenon::runner

@@ -240,4 +240,13 @@ void add_device_flags(Flags& flags) {
   flags.text("tpu", "", "NAME, as v3-8: the same as --device tpu-emulator:NAME");
 }
 
+void expect_no_weights(const std::string& word) {
+  for (const char* ending : {".pt", ".pth", ".keras", ".h5", ".safetensors"})
+    if (word.ends_with(ending))
+      throw UsageError{
+          format("'%s' is a file of weights, and no model: a model by name takes it, `tenon train MODEL --weights %s`; "
+                 "`tenon inspect weights %s` shows what it has; a model of another program comes as FILE.onnx",
+                 word.c_str(), word.c_str(), word.c_str())};
+}
+
 }  // namespace tenon::runner

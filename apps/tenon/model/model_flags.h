@@ -41,4 +41,7 @@ InputPipelineConfig input_pipelines(const std::string& name);
 // Whether the model says an epsilon for its optimizer.
 bool has_own_epsilon(const models::ModelInfo& model);
 
+// A file of weights is no model: throws UsageError that says what takes it.
+void expect_no_weights(const std::string& word);
+
 }  // namespace tenon::runner

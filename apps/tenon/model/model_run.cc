@@ -52,6 +52,7 @@ const models::ModelInfo* model_of(const Flags& flags, const std::vector<std::str
   if (words.size() != 1)
     throw UsageError{format("expected one model (%s), found %zu", listed_models().c_str(), words.size())};
   if (const models::ModelInfo* found = models::find_model(words[0])) return found;
+  expect_no_weights(words[0]);
   const std::string near = nearest_word(words[0], model_names());
   throw UsageError{
       format("no model '%s'; %s", words[0].c_str(),
@@ -103,6 +104,7 @@ ModelRun::ModelRun(const Flags& flags, const std::vector<std::string>& words, Co
   if (flags.has("dim")) (void)dims_of(flags);
   const models::ExampleInfo example = info_->example(params_);
   kind_ = &data_kind(example.kind);
+  if (!info_->no_data.ok() && flags.has("synthetic") && !flags.boolean("synthetic")) throw Error(info_->no_data);
   if (!flags.get_or("synthetic", false)) check_kind(flags.get_or("data_dir", std::string()));
   data_ = kind_->open({flags, *info_, params_, example, record_ ? &*record_ : nullptr, contradiction_});
   for (const auto& [name, value] : data_->numbers()) params_.set(name, value);

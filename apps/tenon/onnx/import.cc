@@ -1,6 +1,7 @@
 // tenon import: a model of an ONNX file as what TensorFlow, TF Serving and `tenon serve` open.
 #include "command.h"
 #include "export_flags.h"
+#include "model/model_flags.h"
 #include "onnx/dims.h"
 #include "process.h"
 #include "tenon/export.h"
@@ -17,6 +18,7 @@ void declare_import(Flags& flags, const std::vector<std::string>&) {
 
 int run_import(const Flags& flags, const std::vector<std::string>& words) {
   expect_words(words, 1, 1, "one FILE.onnx");
+  expect_no_weights(words[0]);
   const std::string output = flags.required("output");
   const ExportOptions options = export_options(flags);
   const OnnxModel model = import_onnx(words[0], {.dims = dims_of(flags)}).take();

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "command.h"
+#include "model/model_flags.h"
 #include "onnx/test_case.h"
 #include "process.h"
 
@@ -106,9 +107,16 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     return run_tests(flags);
   }
   expect_words(words, 1, 1, "one FILE.onnx");
+  expect_no_weights(words[0]);
   const OnnxModel model = opened(words[0], flags);
   std::string data = flags.text("data");
-  if (data.empty()) data = fs::path(words[0]).parent_path().string();
+  if (data.empty()) {
+    data = fs::path(words[0]).parent_path().string();
+    if (!fs::exists(fs::path(data) / "output_0.pb") && !fs::is_directory(fs::path(data) / "test_data_set_0"))
+      throw UsageError{
+          "--data is missing, and no data lie beside the file: a directory with input_0.pb, .. and output_0.pb, .., "
+          "or with such directories test_data_set_0, .."};
+  }
   const Comparison found = run_all(model, data.empty() ? "." : data, flags);
   if (flags.boolean("json")) {
     Json line("result");
@@ -116,7 +124,7 @@ int run_run(const Flags& flags, const std::vector<std::string>& words) {
     if (!found.message.empty()) line.add("message", found.message);
     print_line(line.str());
   } else {
-    print_line(format("%s, max error %s", found.passed ? "passed" : "failed", number_text(found.max_error).c_str()) +
+    print_line(format("%s, max error %.3g", found.passed ? "passed" : "failed", found.max_error) +
                (found.message.empty() ? "" : ": " + found.message));
   }
   return found.passed ? 0 : 1;

@@ -18,7 +18,9 @@ constexpr const char* kEmulator = "tpu-emulator";
 void declare_preflight(Flags& flags, const std::vector<std::string>& words) {
   flags.leave_out({"seed", "verbose"});
   flags.text("tpu", "", "the machine, as v3-8");
-  flags.text("cluster", "", "in the place of --tpu: a JSON file of hosts, their network and a measured step; the step in 1, 2, 4, .. processes");
+  flags.text("cluster", "",
+             "in the place of --tpu: a JSON file of hosts, their network and a measured step; the step in 1, 2, 4, .. "
+             "processes");
   flags.integer("top", 10, "rows of the tables of kernels and allocations", 0, 1e6);
   flags.number("price_per_hour", 0, "of the whole machine, for the cost of the run");
   flags.text("sweep", "", "a table over batch sizes: batch=256,512 or batch=256..4096, which doubles");
@@ -99,6 +101,7 @@ int run_preflight(const Flags& flags, const std::vector<std::string>& words) {
   const Preflighter machine = Preflighter::open(device_for(flags)).take();
   if (const std::string flag = given_replica_flag(flags); !flag.empty() && machine.units() == 1)
     throw UsageError{of_one_replica(flag, machine.device())};
+  if (!model.info().no_data.ok()) model.print_info(models::plain_loss_line(model.info().no_data));
   const PlannedRun run{flags.integer("train_steps"), flags.number("price_per_hour"),
                        static_cast<int>(flags.integer("top"))};
   if (!flags.text("jobs").empty()) return run_jobs(flags, model, machine);
@@ -144,8 +147,9 @@ void for_each_core(size_t n, const std::function<void(size_t i)>& fn) {
 
 const Command kPreflight{
     .name = "preflight",
-    .arguments = "MODEL --tpu v3-8|--cluster FILE [--sweep batch=256..4096 | --jobs FILE.csv] [FLAGS]",
-    .summary = "Says whether a machine takes a model, and predicts memory, time and cost there, or a step of many processes",
+    .arguments = "MODEL|FILE.onnx --tpu v3-8|--cluster FILE [--sweep batch=256..4096 | --jobs FILE.csv] [FLAGS]",
+    .summary =
+        "Says whether a machine takes a model, and predicts memory, time and cost there, or a step of many processes",
     .declare = declare_preflight,
     .run = run_preflight,
     .details = list_of_models,

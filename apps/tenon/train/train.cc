@@ -224,6 +224,7 @@ class Training {
 
   // As the original's log: total epochs, the current step.
   void announce(const Dataset& train) {
+    if (!model_.info().no_data.ok()) model_.print_info(models::plain_loss_line(model_.info().no_data));
     const int64_t examples = examples_of_epoch(train);
     const double epochs = static_cast<double>(steps_) * static_cast<double>(batch_) / static_cast<double>(examples);
     const int64_t step = estimator_.global_step().take();

@@ -1,5 +1,8 @@
 #include "tenon/onnx.h"
 
+#include <new>
+#include <stdexcept>
+
 #include "base/caught.h"
 #include "import/onnx/call.h"
 #include "import/onnx/file/onnx_model_file.h"
@@ -60,13 +63,17 @@ auto of_file(const std::string& path, F f) {
     return f();
   } catch (const Error& e) {
     throw Error(told(path, e.status()));
+  } catch (const std::bad_alloc&) {
+    throw Error(told(path, Status(Code::kOutOfMemory, "no memory to build it")));
+  } catch (const std::length_error&) {
+    throw Error(told(path, Status(Code::kOutOfMemory, "no memory to build it")));
   }
 }
 
 // How an open dimension is sized.
 std::string sized_by(const std::string& name) {
   if (name.empty()) return " and has no name that a size could be given to";
-  return cat(", called '", name, "'; OnnxOptions.dims gives it, --dim ", name, "=SIZE of the runner");
+  return cat(", called '", name, "'; give its size: --dim ", name, "=SIZE (from C++ OnnxOptions::dims)");
 }
 
 FeatureSpec feature_of(const OnnxValue& input, const onnx::OnnxFile& file) {
@@ -82,6 +89,11 @@ FeatureSpec feature_of(const OnnxValue& input, const onnx::OnnxFile& file) {
   for (size_t a = 1; a < input.dims.size(); ++a)
     if (input.dims[a] < 0)
       fail("axis ", a, " of input '", input.name, "' is of any size", sized_by(input.dim_names[a]));
+  int64_t elements = 1;
+  for (size_t a = 1; a < input.dims.size(); ++a)
+    if (__builtin_mul_overflow(elements, input.dims[a], &elements) || elements > onnx::kMostInResult)
+      fail("an example of input '", input.name, "' has more than ", onnx::kMostInResult,
+           " elements, which no memory holds");
   FeatureSpec spec;
   spec.name = input.name;
   spec.type = {input.dtype, Shape(std::vector<int64_t>(input.dims.begin() + 1, input.dims.end()))};
@@ -110,7 +122,8 @@ Result<OnnxModel> model_of(onnx::OnnxFile file, OnnxOptions options) {
   for (const onnx::TensorData& data : plan->file.graph.initializers) {
     const auto weight = plan->weights.find(data.name);
     if (weight != plan->weights.end() && weight->second.variable)
-      impl->variables.push_back({scope + data.name, weight->second.type, weight->second.trainable});
+      impl->variables.push_back(
+          {scope + data.name, weight->second.type, weight->second.trainable, weight->second.nodes});
   }
   impl->plan = plan;
   return OnnxModel(impl);
@@ -125,6 +138,19 @@ const std::map<std::string, int64_t>& OnnxModel::opsets() const { return impl_->
 const std::vector<OnnxValue>& OnnxModel::inputs() const { return impl_->inputs; }
 const std::vector<OnnxValue>& OnnxModel::outputs() const { return impl_->outputs; }
 const std::vector<OnnxVariable>& OnnxModel::variables() const { return impl_->variables; }
+bool OnnxModel::has_head() const { return impl_->plan->head.has_value(); }
+
+Result<std::vector<OnnxVariable>> OnnxModel::variables_found_by(const std::string& expression) const {
+  TENON_ASSIGN(const NameExpression found, NameExpression::make(expression));
+  std::vector<OnnxVariable> all = impl_->variables, out;
+  if (options().replace_head > 0)
+    for (const char* name : {"head/kernel", "head/bias"})
+      all.push_back({options().scope.empty() ? name : options().scope + "/" + name, {}});
+  for (OnnxVariable& v : all)
+    if (onnx::is_found(found, v.name, v.nodes)) out.push_back(std::move(v));
+  return out;
+}
+
 const std::string& OnnxModel::wanted() const { return impl_->wanted; }
 const OnnxOptions& OnnxModel::options() const { return impl_->plan->options; }
 
@@ -160,12 +186,12 @@ Outputs OnnxModel::operator()(const Features& features) const {
 
 Tensor OnnxModel::logits(const Features& features) const {
   return of_file(path(), [&] {
-    const std::optional<onnx::Head>& head = impl_->plan->head;
-    if (!head) fail("no dense layer stands before the first output");
+    const std::string& scores = impl_->plan->scores;
+    if (scores.empty()) fail("it has no output");
     onnx::Walk walk(*impl_->plan, graph_of(features), features);
     const Wanted wanted(walk, impl_->wanted);
-    walk.run(&head->output);
-    return given_as(walk.find(head->output));
+    walk.run(&scores);
+    return given_as(walk.find(scores));
   });
 }
 

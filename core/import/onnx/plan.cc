@@ -6,6 +6,7 @@
 
 #include "base/names/name_expression.h"
 #include "import/onnx/file/order.h"
+#include "import/onnx/head.h"
 #include "import/onnx/onnx_rules.h"
 
 namespace tenon::onnx {
@@ -115,9 +116,37 @@ void note_uses(const NodeData& node, std::unordered_map<std::string, Uses>& uses
         if (const auto found = uses.find(name); found != uses.end()) found->second.other = true;
 }
 
-Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression* freeze) {
+// Ops that exporters put between a weight and the node that computes with it.
+bool hands_on(const NodeData& node) {
+  static const std::set<std::string_view> ops = {"Identity", "Transpose", "Cast", "Reshape", "Squeeze", "Unsqueeze"};
+  return node.domain.empty() && ops.count(node.op) != 0 && !node.inputs.empty() && node.outputs.size() == 1;
+}
+
+// Names of the nodes that read each initializer.
+using Readers = std::unordered_map<std::string, std::vector<std::string>>;
+Readers readers_of(const GraphData& graph) {
+  Readers out;
+  std::unordered_map<std::string, std::string> handed_on;  // names of initializers, by what is made of them
+  for (const TensorData& data : graph.initializers) handed_on[data.name] = data.name;
+  for (const NodeData& node : graph.nodes) {
+    for (const std::string& input : node.inputs) {
+      const auto from = handed_on.find(input);
+      if (from == handed_on.end() || node.name.empty()) continue;
+      std::vector<std::string>& names = out[from->second];
+      if (names.empty() || names.back() != node.name) names.push_back(node.name);
+    }
+    if (!hands_on(node)) continue;
+    if (const auto from = handed_on.find(node.inputs[0]); from != handed_on.end())
+      handed_on.emplace(node.outputs[0], std::string(from->second));
+  }
+  return out;
+}
+
+Weight weight_of(const TensorData& data, const Uses& uses, const std::vector<std::string>& nodes,
+                 const NameExpression* freeze) {
   Weight out;
   out.data = &data;
+  out.nodes = nodes;
   const DType dtype = stored_as(data.element);
   out.variable = is_float(dtype) && element_bits(data.element) >= 16 && data.elements() != 1 && uses.weight &&
                  !uses.number && data.dims.size() <= kMaxRank;
@@ -130,7 +159,7 @@ Weight weight_of(const TensorData& data, const Uses& uses, const NameExpression*
     dims.push_back(data.dims[0]);
   }
   out.type = {dtype, Shape(dims)};
-  out.trainable = out.variable && !uses.moment && !(freeze && freeze->is_in(data.name));
+  out.trainable = out.variable && !uses.moment && !(freeze && is_found(*freeze, data.name, nodes));
   return out;
 }
 
@@ -165,10 +194,11 @@ Status expect_found(const Plan& plan, const NameExpression& freeze) {
   for (const TensorData& data : plan.file.graph.initializers) {
     const auto weight = plan.weights.find(data.name);
     if (weight == plan.weights.end() || !weight->second.variable) continue;
-    if (freeze.is_in(data.name)) return {};
+    if (is_found(freeze, data.name, weight->second.nodes)) return {};
     names.push_back(data.name);
   }
-  return invalid("freeze: ", freeze.found_in_none_of(names).message());
+  return invalid("freeze: ", freeze.found_in_none_of(names).message(),
+                 names.empty() ? "" : "; no node that reads one has it in its name");
 }
 
 Status plan_weights(Plan& plan) {
@@ -178,6 +208,7 @@ Status plan_weights(Plan& plan) {
     if (!made.ok()) return invalid("freeze: ", made.status().message());
     freeze = made.take();
   }
+  Readers readers = readers_of(plan.file.graph);
   std::unordered_map<std::string, Uses> uses;
   for (const TensorData& data : plan.file.graph.initializers) uses[data.name];
   for (size_t i = 0; i < plan.file.graph.nodes.size(); ++i)
@@ -189,62 +220,24 @@ Status plan_weights(Plan& plan) {
   for (const TensorData& data : plan.file.graph.initializers) {
     const Uses& use = uses[data.name];
     if (use.weight || use.number || use.other)
-      plan.weights[data.name] = weight_of(data, use, freeze ? &*freeze : nullptr);
+      plan.weights[data.name] = weight_of(data, use, readers[data.name], freeze ? &*freeze : nullptr);
   }
   return freeze ? expect_found(plan, *freeze) : Status();
 }
 
-// Ops behind a last dense layer that turn its result into an answer.
-bool is_answer(const NodeData& node) {
-  static const std::set<std::string_view> ops = {"Softmax", "LogSoftmax", "Sigmoid",   "Identity", "Cast", "Reshape",
-                                                 "Flatten", "Squeeze",    "Unsqueeze", "ArgMax",   "Tanh", "Relu"};
-  return node.domain.empty() && ops.count(node.op) != 0 && !node.inputs.empty();
-}
-
-std::optional<Head> find_head(const OnnxFile& file) {
-  if (file.graph.outputs.empty()) return std::nullopt;
-  std::unordered_map<std::string, const NodeData*> origin;
-  std::unordered_map<std::string, const TensorData*> weights;
-  for (const NodeData& node : file.graph.nodes)
-    for (const std::string& name : node.outputs) origin[name] = &node;
-  for (const TensorData& data : file.graph.initializers) weights[data.name] = &data;
-  const auto node_of = [&](const std::string& name) -> const NodeData* {
-    const auto found = origin.find(name);
-    return found == origin.end() ? nullptr : found->second;
-  };
-  std::string at = file.graph.outputs[0].name;
-  const NodeData* node = node_of(at);
-  while (node && is_answer(*node)) at = node->inputs[0], node = node_of(at);
-  if (!node || node->inputs.size() < 2) return std::nullopt;
-  Head head{node->inputs[0], at, 0};
-  const auto units = [&](const NodeData& product) -> int64_t {
-    const auto weight = weights.find(product.inputs[1]);
-    if (weight == weights.end() || weight->second->dims.size() != 2) return 0;
-    const AttrData* turned = product.attr("transB");
-    return weight->second->dims[turned && !turned->integers.empty() && turned->integers[0] != 0 ? 0 : 1];
-  };
-  if (node->op == "Add") {
-    for (const std::string& input : node->inputs) {
-      const NodeData* product = node_of(input);
-      if (!product || product->op != "MatMul" || product->inputs.size() < 2) continue;
-      head.input = product->inputs[0];
-      head.units = units(*product);
-      return head;
-    }
-    return std::nullopt;
-  }
-  if (node->op != "Gemm" && node->op != "MatMul") return std::nullopt;
-  head.units = units(*node);
-  return head;
-}
-
 }  // namespace
+
+bool is_found(const NameExpression& expression, const std::string& name, const std::vector<std::string>& nodes) {
+  return expression.is_in(name) ||
+         std::any_of(nodes.begin(), nodes.end(), [&](const std::string& node) { return expression.is_in(node); });
+}
 
 Result<std::shared_ptr<Plan>> make_plan(OnnxFile file, OnnxOptions options) {
   auto plan = std::make_shared<Plan>();
   plan->file = std::move(file);
   plan->options = std::move(options);
   plan->head = find_head(plan->file);
+  plan->scores = plan->head ? plan->head->output : find_scores(plan->file);
   if (plan->options.replace_head > 0 && !plan->head)
     return invalid("replace_head: no dense layer stands before the output '",
                    plan->file.graph.outputs.empty() ? "" : abbreviated(plan->file.graph.outputs[0].name), "'");

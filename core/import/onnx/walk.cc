@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <stdexcept>
 
 #include "base/array_dtype.h"
+#include "base/room.h"
 #include "import/onnx/call.h"
 #include "import/onnx/onnx_rules.h"
 #include "tenon/ops.h"
@@ -12,7 +15,8 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int64_t kMostBuilt = int64_t{1} << 22, kMostInResult = int64_t{1} << 38, kOldestOpset = 7;
+constexpr int64_t kMostBuilt = int64_t{1} << 22, kOldestOpset = 7;
+constexpr uint64_t kBytesANode = 5000;  // in a graph that is compiled, about
 
 // [N,C,S..] to [N,S..,C], and back.
 Ints to_last(int rank) {
@@ -243,6 +247,9 @@ Value Walk::find(const std::string& name) const {
 }
 
 void Walk::run(const std::string* stop) {
+  const auto count = std::count(plan_.needed.begin(), plan_.needed.end(), true);
+  const Status room = take_room(static_cast<uint64_t>(count) * kBytesANode, cat("a graph of ", count, " nodes"));
+  if (!room.ok()) throw Error(room);
   for (const TensorData& data : plan_.file.graph.initializers) {
     const auto found = plan_.weights.find(data.name);
     if (found != plan_.weights.end() && !found->second.variable && stored_as(data.element) != DType::kNone)
@@ -317,6 +324,10 @@ void Walk::run_node(const NodeData& node) {
     if (e.status().message().starts_with("ONNX node ")) throw;
     throw Error(Status(e.status().code(),
                        cat("ONNX node ", node.str(), ": ", e.status().message(), of_old(node, *opsets_.back()))));
+  } catch (const std::bad_alloc&) {
+    throw Error(Status(Code::kOutOfMemory, cat("ONNX node ", node.str(), ": no memory for its numbers")));
+  } catch (const std::length_error&) {
+    throw Error(Status(Code::kOutOfMemory, cat("ONNX node ", node.str(), ": no memory for its numbers")));
   }
 }
 

@@ -19,13 +19,16 @@
 
 namespace tenon::onnx {
 
+constexpr int64_t kMostInResult = int64_t{1} << 35;  // elements
+
 // An initializer, and how it lies in the store.
 struct Weight {
   const TensorData* data = nullptr;
   bool variable = false;  // else a constant
   bool kernel = false;    // of convolutions: [S..,I,O] of [O,I,S..]
   bool trainable = false;
-  Type type;  // in the store
+  Type type;                       // in the store
+  std::vector<std::string> nodes;  // names of those that read it, or what only turns it around
 };
 
 // The last dense layer before the first output.
@@ -41,6 +44,7 @@ struct Plan : std::enable_shared_from_this<Plan> {
   std::vector<bool> needed;  // nodes that outputs depend on
   std::unordered_map<std::string, Weight> weights;
   std::optional<Head> head;
+  std::string scores;                      // what logits() gives: of the head, where there is one
   std::map<std::string, int64_t> unknown;  // ops without a rule, and how often they are there
 };
 

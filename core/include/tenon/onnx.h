@@ -41,8 +41,9 @@ struct OnnxOptions {
   std::map<std::string, int64_t> dims = {};
   // Inputs that are numbers known at once, by name: they are constants, and no features. Shapes have to be.
   Arrays values = {};
-  std::string scope = {};    // variables are SCOPE/NAME
-  std::string freeze = {};   // a regular expression: variables in whose name it is found are not trained
+  std::string scope = {};  // variables are SCOPE/NAME
+  std::string freeze =
+      {};  // a regular expression: variables in whose name, or in that of a node that reads them, it is found are not trained
   int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
   MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
   // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not
@@ -66,6 +67,7 @@ struct OnnxVariable {
   std::string name;
   Type type;  // as it lies in the store
   bool trainable = true;
+  std::vector<std::string> nodes = {};  // names of those that read it
 };
 
 // Copies are handles to the same. Used by one thread at a time.
@@ -83,15 +85,20 @@ class OnnxModel {
   const std::vector<OnnxValue>& inputs() const;  // without those of OnnxOptions::values
   const std::vector<OnnxValue>& outputs() const;
   const std::vector<OnnxVariable>& variables() const;
+  // Those in whose name, or in that of a node that reads them, the regular expression is found; of a new head, too.
+  Result<std::vector<OnnxVariable>> variables_found_by(const std::string& expression) const;
   // What an example has, without axis 0, which counts the rows. Throws Error that names the input whose dimensions are
   // not all known; OnnxOptions::dims gives them.
   std::vector<FeatureSpec> features() const;
 
   // Builds it in the graph of the features; others than its inputs are passed over. Throws Error that names the node.
   Outputs operator()(const Features& features) const;
-  // The result of its last dense layer: the first output without the softmax or sigmoid behind it. With replace_head
-  // the new one's.
+  // The result of its last dense layer, or where none stands there the first output, without the softmax or sigmoid behind it. With
+  // replace_head the new layer's.
   Tensor logits(const Features& features) const;
+
+  // Whether a dense layer stands before the first output, in whose place replace_head puts another.
+  bool has_head() const;
 
   // The input whose numbers the last call needed and had not, "" if none: to be given in OnnxOptions::values.
   const std::string& wanted() const;
@@ -108,6 +115,12 @@ class OnnxModel {
 
 // Reads and checks the file. What there is no rule for is one error that lists all such nodes.
 Result<OnnxModel> import_onnx(const std::string& path, OnnxOptions options = {});
+
+// Copies the file so that the copy needs no other: data that lie in other files are inside it, or, where the message would be larger than
+// protobuf's 2 GiB, beside it, in TO.data, TO.data-1, .. . Each file appears whole or not at all, the model's last.
+Status copy_onnx(const std::string& path, const std::string& to);
+// Whether two files are the same model, wherever their data lie.
+Result<bool> is_same_onnx(const std::string& a, const std::string& b);
 
 // A tensor in a file of its own, as input_0.pb of ONNX's test cases, and its name there.
 struct OnnxTensor {

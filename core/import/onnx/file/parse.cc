@@ -4,6 +4,7 @@
 #include "base/file/file.h"
 #include "base/strings.h"
 #include "checkpoint/within_memory.h"
+#include "import/onnx/file/copy.h"
 #include "import/onnx/file/onnx_model_file.h"
 #include "import/onnx/file/order.h"
 #include "import/onnx/file/scan.h"
@@ -13,8 +14,6 @@
 
 namespace tenon::onnx {
 namespace {
-
-constexpr int64_t kMostFileBytes = (int64_t{1} << 31) - 1;  // of a message
 
 std::string domain_of(const std::string& name) { return name == "ai.onnx" ? "" : name; }
 
@@ -193,12 +192,12 @@ Result<OnnxFile> parse_file(std::string bytes, const std::string& path) {
 }
 
 Result<OnnxFile> open_file(const std::string& path) {
-  TENON_ASSIGN(std::string bytes, read_file(path, kMostFileBytes));
+  TENON_ASSIGN(std::string bytes, read_file(path, kMostMessageBytes));
   return parse_file(std::move(bytes), path);
 }
 
 Result<TensorData> open_tensor(const std::string& path) {
-  TENON_ASSIGN(std::string bytes, read_file(path, kMostFileBytes));
+  TENON_ASSIGN(std::string bytes, read_file(path, kMostMessageBytes));
   TensorProto tensor;
   if (!tensor.ParseFromString(bytes)) return named(invalid("it is no tensor"), path);
   ExternalFiles none("");

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
 
+#include "import/onnx/file/copy.h"
+#include "tenon/onnx.h"
 #include "unit/import/onnx/made_file.h"
 
 namespace tenon {
@@ -201,6 +204,31 @@ TEST_F(ExternalData, SizesAreThoseOfTheFile) {
   EXPECT_FALSE(open("w.bin", "-1").ok());
   EXPECT_FALSE(open("w.bin", "18446744073709551615").ok());
   EXPECT_FALSE(open("w.bin", "4x").ok());
+}
+
+std::vector<float> first_weight(const std::string& path) {
+  return onnx::to_array(onnx::open_file(path).take().graph.initializers[0]).take().to<float>();
+}
+
+TEST_F(ExternalData, GoesWithACopyInsideOrBesideIt) {
+  std::filesystem::create_directory(directory_.path() + "/below");
+  const std::string elsewhere = directory_.path() + "/elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  write("below/w.bin", {1, 2, 4, 8});
+  const std::string path = open("below/w.bin").take().path;
+  ASSERT_TRUE(copy_onnx(path, elsewhere + "/inside.onnx").ok());
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(elsewhere), {}), 1);
+  ASSERT_TRUE(onnx::copy_file_with_data(path, elsewhere + "/beside.onnx", 100).ok());
+  EXPECT_TRUE(std::filesystem::exists(elsewhere + "/beside.onnx.data"));
+  EXPECT_TRUE(is_same_onnx(path, elsewhere + "/inside.onnx").take());
+  EXPECT_TRUE(is_same_onnx(elsewhere + "/beside.onnx", elsewhere + "/inside.onnx").take());
+  write("below/w.bin", {1, 2, 5, 8});
+  EXPECT_FALSE(is_same_onnx(path, elsewhere + "/inside.onnx").take());
+  std::filesystem::remove_all(directory_.path() + "/below");
+  EXPECT_EQ(first_weight(elsewhere + "/inside.onnx"), (std::vector<float>{2, 4}));
+  EXPECT_EQ(first_weight(elsewhere + "/beside.onnx"), (std::vector<float>{2, 4}));
+  EXPECT_FALSE(copy_onnx(path, elsewhere + "/none.onnx").ok());
+  EXPECT_FALSE(std::filesystem::exists(elsewhere + "/none.onnx"));
 }
 
 TEST(OnnxFile, ALongChainIsReadInOrder) {

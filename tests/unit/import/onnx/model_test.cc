@@ -108,7 +108,8 @@ TEST(OnnxModel, OptionsThatChangeNothingAreErrors) {
   EXPECT_EQ(import_onnx(path, {.freeze = "hiden.bias"}).status().message(),
             where +
                 "freeze: 'hiden.bias' is found in no variable's name; variables are 'hidden.weight', "
-                "'hidden.bias', 'head.weight', 'head.bias'; did you mean 'hidden.bias'?");
+                "'hidden.bias', 'head.weight', 'head.bias'; did you mean 'hidden.bias'?; no node that reads one "
+                "has it in its name");
   EXPECT_EQ(import_onnx(path, {.freeze = "("}).status().message().find(where + "freeze: "), 0u);
   EXPECT_EQ(import_onnx(path, {.dims = {{"batches", 3}}}).status().message(),
             where + "no input has an open dimension 'batches' behind axis 0; the file leaves none open by a name");
@@ -126,6 +127,47 @@ TEST(OnnxModel, OptionsThatChangeNothingAreErrors) {
                 "': no input has an open dimension 'q' behind axis 0; the file leaves none open by a name");
   EXPECT_EQ(import_onnx(other, {.freeze = "x"}).status().message(),
             "ONNX file '" + other + "': freeze: 'x' is found in no variable's name; there is no variable");
+}
+
+TEST(OnnxModel, VariablesAreFoundByTheNodesThatReadThem) {
+  MadeFile made;
+  made.input("x", {-1, 2});
+  made.floats("val_7", {2, 2}, {1, 2, 3, 4});
+  made.floats("val_8", {2, 3}, {1, 2, 3, 4, 5, 6});
+  made.node("Transpose", {"val_7"}, {"turned"}, "turn");
+  made.node("MatMul", {"x", "turned"}, {"h"}, "/layer1/fc");
+  made.node("MatMul", {"h", "val_8"}, {"y"}, "/layer2/fc");
+  made.output("y", {-1, 3});
+  const OnnxModel model = opened(made, {.freeze = "layer1"});
+  ASSERT_EQ(model.variables().size(), 2u);
+  EXPECT_EQ(model.variables()[0].nodes, (std::vector<std::string>{"turn", "/layer1/fc"}));
+  EXPECT_FALSE(model.variables()[0].trainable);
+  EXPECT_TRUE(model.variables()[1].trainable);
+  const auto found = [&](const char* expression) {
+    std::string names;
+    for (const OnnxVariable& v : model.variables_found_by(expression).take()) names += v.name + " ";
+    return names;
+  };
+  EXPECT_EQ(found("fc$"), "val_7 val_8 ");
+  EXPECT_EQ(found("layer2"), "val_8 ");
+  EXPECT_EQ(found("_7$"), "val_7 ");
+  EXPECT_EQ(found("nothing"), "");
+  EXPECT_FALSE(model.variables_found_by("(").ok());
+}
+
+TEST(OnnxModel, LogitsAreTheOutputWithoutItsSoftmaxWhereThereIsNoDenseLayer) {
+  MadeFile made;
+  made.input("x", {-1, 2, 1, 1});
+  made.node("GlobalAveragePool", {"x"}, {"p"});
+  made.node("Softmax", {"p"}, {"s"});
+  made.node("Flatten", {"s"}, {"y"});
+  made.output("y", {-1, 2});
+  const OnnxModel model = opened(made);
+  EXPECT_FALSE(model.has_head());
+  EXPECT_TRUE(opened(classifier()).has_head());
+  Strategy strategy("cpu");
+  Function logits = strategy.function([&](const Features& in) { return Outputs{{"l", model.logits(in)}}; });
+  EXPECT_EQ(logits({{"x", Array({3.0f, -5.0f}, {1, 2, 1, 1})}})["l"].to<float>(), (std::vector<float>{3, -5}));
 }
 
 TEST(OnnxModel, TheHeadIsReplaced) {
