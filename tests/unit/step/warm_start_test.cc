@@ -118,6 +118,11 @@ TEST_P(WarmStarts, AnotherShapeIsAnErrorThatChangesNothingUnlessItIsSkipped) {
   strategy_.warm_start({.ckpt_to_initialize_from = path(), .skip_mismatch = true});
   run(strategy_, two_layers(SGD(0.0), 3));
   EXPECT_EQ(strategy_.warm_started().mismatched, (Names{"second/bias", "second/kernel"}));
+  const std::string text = strategy_.warm_started().text(), named = "second/bias";
+  EXPECT_NE(text.find("; 2 begin anew, of another shape in it: 'second/bias' [1], here [3], 'second/kernel' [2,1], here [2,3]"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find(named), text.rfind(named)) << text;
 }
 
 TEST_P(WarmStarts, TheReportIsOneLine) {
