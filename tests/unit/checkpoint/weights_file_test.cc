@@ -17,12 +17,12 @@ namespace {
 namespace fs = std::filesystem;
 using Texts = std::map<std::string, std::string, std::less<>>;
 
-const std::string kWeights = std::string(TENON_GOLDEN) + "/../fixtures/weights/";
+const std::string kFiles = std::string(TENON_GOLDEN) + "/../fixtures/weights/";
 
 class WeightsFiles : public ::testing::Test {
  protected:
   std::string copied(const std::string& from, const std::string& to) const {
-    fs::copy_file(kWeights + from, directory_ / to, fs::copy_options::overwrite_existing);
+    fs::copy_file(kFiles + from, directory_ / to, fs::copy_options::overwrite_existing);
     return directory_ / to;
   }
   static bool has_hdf5() { return Part::find({"files/hdf5", "HDF5", "tenon-hdf5", "libhdf5-dev"}).ok(); }
@@ -36,14 +36,14 @@ class WeightsFiles : public ::testing::Test {
 };
 
 TEST_F(WeightsFiles, TensorsOfOtherTypesAreListedAndNotRead) {
-  const WeightsFile file = WeightsFile::open(kWeights + "unread.safetensors").take();
+  const WeightsFile file = WeightsFile::open(kFiles + "unread.safetensors").take();
   EXPECT_EQ(names(file), std::vector<std::string>{"a"});
   EXPECT_EQ(file.unread(), (Texts{{"f8", "F8_E4M3[4]"}, {"i16", "I16[2]"}}));
-  EXPECT_EQ(WeightsFile::open(kWeights + "unread.pt")->unread(), (Texts{{"short", "ShortStorage[2]"}}));
+  EXPECT_EQ(WeightsFile::open(kFiles + "unread.pt")->unread(), (Texts{{"short", "ShortStorage[2]"}}));
 }
 
 TEST_F(WeightsFiles, NothingIsWrittenWithoutThemUnlessARuleDropsThem) {
-  const std::string path = kWeights + "unread.safetensors", to = directory_ / "o.safetensors";
+  const std::string path = kFiles + "unread.safetensors", to = directory_ / "o.safetensors";
   EXPECT_EQ(WeightsFile::open(path)->write_to(to).message(),
             "'" + path +
                 "': 2 tensors are of a type that Tenon does not read, the first 'f8' F8_E4M3[4]; "
@@ -55,7 +55,7 @@ TEST_F(WeightsFiles, NothingIsWrittenWithoutThemUnlessARuleDropsThem) {
 }
 
 TEST_F(WeightsFiles, AModelInSeveralFilesIsReadThroughItsIndex) {
-  const WeightsFile file = WeightsFile::open(kWeights + "model.safetensors.index.json").take();
+  const WeightsFile file = WeightsFile::open(kFiles + "model.safetensors.index.json").take();
   EXPECT_EQ(names(file), (std::vector<std::string>{"embed.weight", "head.bias", "head.weight"}));
   EXPECT_EQ(file.read("embed.weight")->to<float>(), (std::vector<float>{0, 1, 2, 3}));
   EXPECT_EQ(file.read("head.bias")->to<float>(), (std::vector<float>{0.5, -1}));
@@ -122,7 +122,7 @@ TEST_F(WeightsFiles, WeightsOfACheckpointAreWrittenAlone) {
 TEST_F(WeightsFiles, LayersThatKerasWouldNotFindAreAnError) {
   if (!has_hdf5()) GTEST_SKIP() << "no hdf5.so";
   const std::string named = directory_ / "a.safetensors", to = directory_ / "b.weights.h5";
-  const WeightsFile keras = WeightsFile::open(kWeights + "image.weights.h5").take();
+  const WeightsFile keras = WeightsFile::open(kFiles + "image.weights.h5").take();
   EXPECT_EQ(keras.write_to(to).message(), "");  // where Keras has them
   EXPECT_EQ(keras.write_to(named).message(), "");
   EXPECT_EQ(WeightsFile::open(named)->write_to(directory_ / "c.weights.h5").message(),
@@ -138,13 +138,13 @@ TEST_F(WeightsFiles, ATensorIsSplitAndGetsOtherAxes) {
                        "fc\\.weight -> q/kernel,k/kernel,v/kernel split\n"
                        "(.)/kernel -> $1/kernel linear shape 2,2\nfc\\.bias -> q/bias,k/bias,v/bias split\n"
                        "rows -> rows shape 8\n");
-  const WeightsFile file = WeightsFile::open(kWeights + "state.pt", rules).take();
+  const WeightsFile file = WeightsFile::open(kFiles + "state.pt", rules).take();
   EXPECT_EQ(file.tensors().find("k/kernel")->second.str(), "f32[2,2]");
   EXPECT_EQ(file.read("k/kernel")->to<float>(), (std::vector<float>{4, 5, 6, 7}));  // of 0 to 11 by rows of four
   EXPECT_EQ(file.read("v/bias")->to<double>(), std::vector<double>{2});             // of 0.5, -1, 2
   EXPECT_EQ(file.tensors().find("rows")->second.str(), "f32[8]");
   const auto why = [&](const std::string& text) {
-    return WeightsFile::open(kWeights + "state.pt", directory_.write("bad", text)).status().message();
+    return WeightsFile::open(kFiles + "state.pt", directory_.write("bad", text)).status().message();
   };
   const std::string at = "'" + directory_ / "bad" + "': line 1";
   EXPECT_EQ(why("fc.weight -> a,b split"),
