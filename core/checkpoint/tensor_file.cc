@@ -93,13 +93,15 @@ TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(st
       tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
 
-// A slot lies below its weight's name. Counters, of checkpoints alone, are single numbers beside which there is no weight.
+// A slot lies below its weight's name; counters are single numbers beside which there is no weight. Files of others have weights alone.
 bool TensorFile::is_weight(std::string_view tensor) const {
+  const auto note = tensors_.lower_bound("tenon/");
+  if (!is_checkpoint() && (note == tensors_.end() || !note->first.starts_with("tenon/"))) return true;
   if (tensor.starts_with("tenon/") || tensor == "global_step") return false;
   for (size_t slash = tensor.find('/'); slash != tensor.npos; slash = tensor.find('/', slash + 1))
     if (tensors_.contains(tensor.substr(0, slash))) return false;
   const auto found = tensors_.find(tensor);
-  if (!is_checkpoint() || found == tensors_.end() || found->second.shape.rank() > 0) return true;
+  if (found == tensors_.end() || found->second.shape.rank() > 0) return true;
   const std::string scope = cat(scope_of_weight(tensor), "/");
   for (auto at = tensors_.lower_bound(scope); at != tensors_.end() && at->first.starts_with(scope); ++at)
     if (at->second.shape.rank() > 0 && scope_of_weight(at->first) == scope_of_weight(tensor)) return true;

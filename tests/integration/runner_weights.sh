@@ -30,7 +30,7 @@ expect 1 "Keras would not find layer 'first', which it looks for by class and nu
 expect 0 '' "$tenon" inspect weights "$files/unread.safetensors"
 grep -q "^not read: 'i16', I16\[2\]$" "$work/out" || complain "inspect said $(cat "$work/out")"
 expect 1 "unread_alone.safetensors': none of its tensors is of numbers that Tenon has" "$tenon" inspect weights "$files/unread_alone.safetensors"
-expect 1 "2 tensors are of a type that Tenon does not read, the first 'f8' F8_E4M3\[4\]" "$tenon" convert weights "$files/unread.safetensors" "$work/f.safetensors"
+expect 1 "2 tensors are of a type that Tenon does not read, the first 'f8' F8_E4M3[4]" "$tenon" convert weights "$files/unread.safetensors" "$work/f.safetensors"
 cp "$files/state.pt" "$work/pytorch_model.bin"
 expect 0 '' "$tenon" inspect weights "$work/pytorch_model.bin"
 grep -q '^fc.weight ' "$work/out" || complain "a .bin: $(cat "$work/out")"
@@ -40,8 +40,8 @@ expect 2 'is an ONNX file: `tenon inspect onnx` shows it' "$tenon" inspect weigh
 
 # Of a training: weights alone, where Keras finds them; evaluation and prediction with them.
 small=(--synthetic --height 32 --width 32 --num_classes 3 --num_eval_images 4 --device cpu)
-expect 0 '' "$tenon" train mobilenet_v3_small "${small[@]}" --train_batch_size 4 --train_steps 1 --noevaluate --model_dir "$work/small" --quiet
-expect 0 '^210 tensors, ' "$tenon" convert weights "$work/small" "$work/small.safetensors"
+expect 0 '' "$tenon" train mobilenet_v3_small "${small[@]}" --train_batch_size 4 --train_steps 1 --noevaluate --model_dir "$work/small" --quiet --json
+expect 0 '' "$tenon" convert weights "$work/small" "$work/small.safetensors"
 grep -q '^210 tensors, ' "$work/out" || complain "convert said $(cat "$work/out")"
 expect 0 '' "$tenon" convert weights "$work/small" "$work/all.safetensors" --all
 grep -q '^210 tensors, ' "$work/out" && complain "convert --all said $(cat "$work/out")"
@@ -54,13 +54,13 @@ for weights in --weights --checkpoint; do
   for file in small.safetensors small.weights.h5; do
     expect 0 '' "$tenon" evaluate mobilenet_v3_small $weights "$work/$file" "${small[@]}" --json
     grep -o '"loss": [^,]*' "$work/out" | tail -1 | cmp -s - "$work/loss" || complain "$weights $file: $(cat "$work/out")"
-    expect 0 '' "$tenon" predict mobilenet_v3_small $weights "$work/$file" "${small[@]}"
+    expect 0 '' "$tenon" predict mobilenet_v3_small $weights "$work/$file" "${small[@]}" --json
   done
 done
-expect 1 "its 'logits/bias' for variable 'logits/bias' is \[3\], here \[5\]" \
-  "$tenon" predict mobilenet_v3_small --weights "$work/small.safetensors" "${small[@]}" --num_classes 5
-expect 1 "c has no variable 'Conv1/kernel'" "$tenon" predict mobilenet_v2 --weights "$work/small.safetensors" "${small[@]}"
-expect 2 '--rules needs --weights FILE' "$tenon" predict mobilenet_v3_small --rules x "${small[@]}"
+expect 1 "its 'logits/bias' for variable 'logits/bias' is [3], here [5]" \
+  "$tenon" predict mobilenet_v3_small --weights "$work/small.safetensors" "${small[@]}" --json --num_classes 5
+expect 1 "no variable begins with a value of '$work/small.safetensors'" "$tenon" predict mobilenet_v2 --weights "$work/small.safetensors" "${small[@]}" --json
+expect 2 '--rules needs --weights FILE' "$tenon" predict mobilenet_v3_small --rules x "${small[@]}" --json
 expect 2 '--weights and --checkpoint exclude each other' "$tenon" evaluate mobilenet_v3_small --weights a --checkpoint b "${small[@]}"
 
 # Rules: a training begins with PyTorch's names and axes, and says what it took.

@@ -59,11 +59,15 @@ int convert_weights(const Flags& flags, const std::vector<std::string>& words) {
   int64_t bytes = 0, count = 0;
   for (const auto& [name, type] : weights.tensors())
     if (all || weights.is_weight(name)) ++count, bytes += type.bytes();
+  const int64_t left_out = std::ssize(weights.tensors()) - count;
   if (flags.boolean("json"))
-    print_line(Json("result").add("output", to).add("tensors", count).add("bytes", bytes).str());
+    print_line(
+        Json("result").add("output", to).add("tensors", count).add("bytes", bytes).add("left_out", left_out).str());
   else
-    print("%s, %s, in %s\n", counted(count, "tensor").c_str(), bytes_text(static_cast<double>(bytes)).c_str(),
-          to.c_str());
+    print("%s, %s, in %s%s\n", counted(count, "tensor").c_str(), bytes_text(static_cast<double>(bytes)).c_str(),
+          to.c_str(),
+          left_out == 0 ? ""
+                        : format("; %s that are no weights left out (--all)", with_commas(left_out).c_str()).c_str());
   return 0;
 }
 
