@@ -108,8 +108,8 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
 
 namespace {
 
-// Tensors of types that Tenon does not have; none but such is an error.
-std::string say_unread(const WeightsFile& weights, bool json) {
+// Tensors of types that Tenon does not have; none but such is an error, unless rules have dropped the others.
+std::string say_unread(const WeightsFile& weights, bool ruled, bool json) {
   const auto& unread = weights.unread();
   std::string list;
   for (const auto& [name, type] : unread)
@@ -117,7 +117,7 @@ std::string say_unread(const WeightsFile& weights, bool json) {
       add_item(list, Json().add("name", name).add("type", type).str());
     else
       print("not read: '%s', %s\n", name.c_str(), type.c_str());
-  if (weights.tensors().empty())
+  if (weights.tensors().empty() && !ruled)
     throw Error(
         Status(Code::kUnsupported, "'" + weights.path() + "': none of its tensors is of numbers that Tenon has"));
   return list;
@@ -141,7 +141,7 @@ int inspect_weights(const Flags& flags, const std::string& path) {
     else
       print("%-52s %s\n", name.c_str(), type.str().c_str());
   }
-  const std::string unread = say_unread(weights, json);
+  const std::string unread = say_unread(weights, !flags.text("rules").empty(), json);
   if (json)
     print_line(Json("result")
                    .add("path", weights.path())

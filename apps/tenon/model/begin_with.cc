@@ -26,7 +26,7 @@ std::optional<WarmStartSettings> weights_of(const Flags& flags) {
       .skip_mismatch = true};  // what does not fit is an error of evaluation and prediction all the same
 }
 
-bool names_weights(const Flags& flags) { return !flags.text("checkpoint").empty() || !flags.text("weights").empty(); }
+bool names_weights(const Flags& flags) { return weights_of(flags) || !flags.text("checkpoint").empty(); }
 
 Estimator estimator_with_weights(const ModelRun& model, const Flags& flags) {
   const std::optional<WarmStartSettings> weights = weights_of(flags);
