@@ -146,9 +146,10 @@ def runner_checks(tenon, directory):
     def taken(name):
         written = directory / f"{name}.of_keras.weights.h5"
         model = getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES)
-        for v in model.weights:
-            if "layer_scale" in v.path:
-                v.assign(random.uniform(0.1, 0.3, v.shape).astype(np.float32))
+        for v in model.weights:  # first values would give each class the same
+            low, high = (0.7, 1.3) if v.path.endswith("gamma") or "layer_scale" in v.path else (-0.3, 0.3)
+            if v.path.endswith(("gamma", "beta", "moving_mean", "bias")) or "layer_scale" in v.path or v is model.weights[-2]:
+                v.assign(random.uniform(low, high, v.shape).astype(np.float32))
         model.save_weights(written)
         expected, again = answer(name, written), directory / f"{name}.again.weights.h5"
         tool(tenon, "convert", "weights", written, again)
