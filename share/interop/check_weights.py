@@ -145,6 +145,7 @@ def runner_checks(tenon, directory):
 
     def taken(name):
         written = directory / f"{name}.of_keras.weights.h5"
+        keras.backend.clear_session()  # which numbers layers that have no names of their own
         model = getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES)
         for v in model.weights:  # first values would give each class the same
             low, high = (0.7, 1.3) if v.path.endswith("gamma") or "layer_scale" in v.path else (-0.3, 0.3)

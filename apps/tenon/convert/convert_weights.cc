@@ -32,7 +32,11 @@ void write_as_keras(const ModelRecord& record, const std::string& from, const st
   };
   Model model = models::network_of(record.model, {number("height"), number("width"), number("channels")}, params);
   model.compile({.loss = SparseCategoricalCrossentropy({.from_logits = true}), .strategy = Strategy("cpu")});
-  model.load_weights(from, {.rules = rules});
+  // What a normalization has counted is of no use to a training, which has not made it.
+  const WarmStartReport report = model.load_weights(from, {.by_name = true, .rules = rules});
+  for (const std::string& name : report.fresh)
+    if (!name.ends_with("normalization/count"))
+      throw Error(Status(Code::kInvalid, "'" + from + "' lacks '" + name + "'"));
   model.save_weights(to);
 }
 
