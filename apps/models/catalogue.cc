@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "models/models.h"
+#include "models/networks.h"
 #include "tenon/applications.h"
 
 namespace tenon::models {
@@ -138,6 +139,13 @@ std::vector<BenchCase> make_catalogue_cases() {
 std::span<const ModelInfo> catalogue() {
   static const auto* models = new std::vector<ModelInfo>(make_catalogue());
   return *models;
+}
+
+bool is_network(std::string_view name) { return applications::find(name) != nullptr; }
+
+Model network_of(std::string_view name, const Shape& image, const Params& params) {
+  const Application& a = *applications::find(name);
+  return a.build(options_of(a, image, params));
 }
 
 std::span<const BenchCase> catalogue_cases() {

@@ -1,5 +1,5 @@
 // tenon evaluate MODEL: measures a checkpoint on the test records.
-#include "model/model_run.h"
+#include "model/begin_with.h"
 #include "process.h"
 
 namespace tenon::runner {
@@ -11,7 +11,7 @@ void declare_evaluate(Flags& flags, const std::vector<std::string>& words) {
   add_data_flags(flags, words);
   add_eval_flags(flags);
   add_run_flags(flags);
-  flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
+  add_weights_flags(flags);
 }
 
 // The data may have fewer classes than a file's model.
@@ -29,11 +29,11 @@ void say_classes(const ModelRun& model) {
 
 int run_evaluate(const Flags& flags, const std::vector<std::string>& words) {
   const ModelRun model(flags, words);
-  if (flags.text("checkpoint").empty() && !model.info().is_file) flags.required("model_dir");
+  if (!names_weights(flags) && !model.info().is_file) flags.required("model_dir");
   const RunEvents events = model.events();
   say_classes(model);
   const Dataset data = model.eval_data(events.on_info);
-  Estimator estimator = model.estimator(model.run_config());
+  Estimator estimator = estimator_with_weights(model, flags);
   estimator.set_events(events);
   watch_interrupts();
   const auto begun = std::chrono::steady_clock::now();

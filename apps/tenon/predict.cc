@@ -4,11 +4,10 @@
 #include <optional>
 
 #include "csv_text.h"
+#include "model/begin_with.h"
 #include "model/labels.h"
-#include "model/model_run.h"
 #include "process.h"
 #include "tenon/atomic_file.h"
-#include "tenon/checkpoint.h"
 #include "tenon/processes.h"
 #include "tenon/summary.h"
 
@@ -20,7 +19,7 @@ void declare_predict(Flags& flags, const std::vector<std::string>& words) {
   add_model_flags(flags, words);
   add_data_flags(flags, words);
   add_run_flags(flags);
-  flags.text("checkpoint", "", "prefix of a checkpoint, or a model directory; empty: the newest in model_dir");
+  add_weights_flags(flags);
   flags.text("output", "", "CSV file to write; empty: standard output");
   flags.boolean("labels", false,
                 "write the true classes too, as `tenon plot confusion` and `tenon plot wrong` want them");
@@ -75,13 +74,13 @@ class Prediction {
   }
 
   int run() {
-    if (flags_.text("checkpoint").empty() && !model_.info().is_file) flags_.required("model_dir");
+    if (!names_weights(flags_) && !model_.info().is_file) flags_.required("model_dir");
     if (!output_.empty()) set_stdout(Stdout::kLog);
     const Dataset data =
         images_.empty() ? model_.eval_data(events().on_info, true) : model_.file_data(images_, events().on_info);
     if (flags_.boolean("labels") || curves_wanted()) labels_ = read_labels(data, flags_.integer("num_eval_examples"));
     Output output(output_);
-    Estimator estimator = model_.estimator(model_.run_config());
+    Estimator estimator = estimator_with_weights(model_, flags_);
     estimator.set_events(events());
     watch_interrupts();
     const bool csv = !json_ || !output_.empty();
@@ -95,7 +94,7 @@ class Prediction {
     check(estimator.close());
     if (csv && rows_ == 0) check(output.line(header()));
     output.close();
-    if (curves_wanted()) write_curves(step_of(estimator));
+    if (curves_wanted()) write_curves(step_of_weights(flags_, estimator));
     finish(estimator);
     return 0;
   }
@@ -112,7 +111,7 @@ class Prediction {
         throw UsageError{format("'%s' is a directory, expected JPEG and PNG files; --model_dir names a model directory",
                                 path.c_str())};
     if (!named && !images.empty()) expect_no_weights(words[0]);
-    if (!named && !images.empty() && flags.text("model_dir").empty() && flags.text("checkpoint").empty())
+    if (!named && !images.empty() && flags.text("model_dir").empty() && !names_weights(flags))
       throw UsageError{format("no model '%s'; expected %s, or --model_dir DIR before files to predict",
                               words[0].c_str(), listed_models().c_str())};
     return images;
@@ -177,12 +176,8 @@ class Prediction {
       writer.pr_curve(name_of(static_cast<int64_t>(c)), is_class, probabilities_[c], step);
     }
   }
-  int64_t step_of(const Estimator& estimator) const {
-    const std::string& named = flags_.text("checkpoint");
-    return named.empty() ? estimator.global_step().take() : CheckpointFile::open(named).take().global_step().take();
-  }
   void finish(const Estimator& estimator) const {
-    const int64_t step = step_of(estimator);
+    const int64_t step = step_of_weights(flags_, estimator);
     if (json_)
       print_line(Json("result")
                      .add("model", model_.info().name)

@@ -8,11 +8,14 @@
 #include "base/process/job.h"
 #include "base/room.h"
 #include "base/strings.h"
+#include "checkpoint/forms/file_form.h"
 #include "checkpoint/model_directory.h"
 
 namespace tenon {
 namespace {
 
+constexpr std::string_view kRead =
+    "read are .safetensors, .safetensors.index.json, .weights.h5, .keras, .h5, .pt, .pth and a checkpoint's PREFIX";
 constexpr std::string_view kForms =
     "expected NAME.safetensors, NAME.weights.h5, or NAME for TensorFlow's NAME.index and NAME.data-00000-of-00001";
 
@@ -46,38 +49,72 @@ bool all_finite(DType dtype, std::span<const std::byte> piece) {
 
 bool is_safetensors(std::string_view path) { return path.ends_with(".safetensors"); }
 
-TensorFile::TensorFile(std::string path, SafetensorsReader reader)
-    : path_(std::move(path)), reader_(std::move(reader)) {
-  for (const auto& [name, entry] : std::get<SafetensorsReader>(reader_).entries())
-    if (entry.dtype != DType::kNone) tensors_.emplace(name, Type{entry.dtype, entry.shape});
+TensorFile::TensorFile(SafetensorsReader reader) : path_(reader.path()), reader_(std::move(reader)) {
+  take(std::get<SafetensorsReader>(reader_).entries());
+}
+
+TensorFile::TensorFile(SafetensorsShards reader) : path_(reader.path()), reader_(std::move(reader)) {
+  take(std::get<SafetensorsShards>(reader_).entries());
+}
+
+void TensorFile::take(const std::map<std::string, SafetensorsEntry, std::less<>>& entries) {
+  for (const auto& [name, entry] : entries)
+    if (entry.dtype == DType::kNone)
+      unread_.emplace(name, entry.str());
+    else
+      tensors_.emplace(name, Type{entry.dtype, entry.shape});
 }
 
 TensorFile::TensorFile(KerasFile reader) : path_(reader.path()), reader_(std::move(reader)) {
   const auto& keras = std::get<KerasFile>(reader_);
   by_position_ = keras.by_position();
   unnamed_ = keras.unnamed();
+  places_ = keras.places();
   for (const auto& [name, dataset] : keras.tensors())
     if (const DType dtype = dtype_of(dataset->type); dtype != DType::kNone)
       tensors_.emplace(name, Type{dtype, Shape(dataset->dims)});
+    else
+      unread_.emplace(name, cat(dataset->text, "[", join(dataset->dims, ","), "]"));
 }
 
 TensorFile::TensorFile(TorchFile reader) : path_(reader.path()), reader_(std::move(reader)) {
   for (const auto& [name, tensor] : std::get<TorchFile>(reader_).tensors())
-    if (tensor.dtype != DType::kNone) tensors_.emplace(name, Type{tensor.dtype, Shape(tensor.dims)});
+    if (tensor.dtype != DType::kNone)
+      tensors_.emplace(name, Type{tensor.dtype, Shape(tensor.dims)});
+    else
+      unread_.emplace(name, cat(tensor.type, "[", join(tensor.dims, ","), "]"));
 }
 
 TensorFile::TensorFile(BundleReader reader) : path_(reader.prefix()), reader_(std::move(reader)) {
   for (const auto& [name, entry] : std::get<BundleReader>(reader_).entries())
-    if (entry.dtype != DType::kNone && !entry.sliced) tensors_.emplace(name, Type{entry.dtype, entry.shape});
+    if (entry.sliced || (entry.dtype == DType::kNone && !entry.is_string))
+      unread_.emplace(name, cat(entry.sliced ? "partitioned " : "", entry.str()));
+    else if (!entry.is_string)
+      tensors_.emplace(name, Type{entry.dtype, entry.shape});
+}
+
+// A slot lies below its weight's name; counters are single numbers beside which there is no weight. Files of others have weights alone.
+bool TensorFile::is_weight(std::string_view tensor) const {
+  const auto note = tensors_.lower_bound("tenon/");
+  if (!is_checkpoint() && (note == tensors_.end() || !note->first.starts_with("tenon/"))) return true;
+  if (tensor.starts_with("tenon/") || tensor == "global_step") return false;
+  for (size_t slash = tensor.find('/'); slash != tensor.npos; slash = tensor.find('/', slash + 1))
+    if (tensors_.contains(tensor.substr(0, slash))) return false;
+  const auto found = tensors_.find(tensor);
+  if (found == tensors_.end() || found->second.shape.rank() > 0) return true;
+  const std::string scope = cat(scope_of_weight(tensor), "/");
+  for (auto at = tensors_.lower_bound(scope); at != tensors_.end() && at->first.starts_with(scope); ++at)
+    if (at->second.shape.rank() > 0 && scope_of_weight(at->first) == scope_of_weight(tensor)) return true;
+  return false;
 }
 
 namespace {
 
 // Names that other libraries' formats have are no prefixes of a bundle.
-Status check_form(std::string_view path) {
+Status check_form(std::string_view path, std::string_view forms) {
   for (const std::string_view foreign : {".npz", ".onnx"})
     if (path.ends_with(foreign))
-      return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", kForms);
+      return invalid("'", path, "': files of ", foreign, " are neither written nor read; ", forms);
   return {};
 }
 
@@ -86,7 +123,7 @@ Status check_is_name(std::string_view path) {
   if (is_keras_file(path) && !is_keras_weights(path))
     return invalid("'", path, "': of Keras's files .weights.h5 alone is written; ", kForms);
   if (is_torch_file(path)) return invalid("'", path, "': PyTorch's files are not written; ", kForms);
-  return check_form(path);
+  return check_form(path, kForms);
 }
 
 }  // namespace
@@ -107,42 +144,58 @@ Status TensorFile::apply(const WeightRules& rules) {
     layer = taken_.contains(cat(layer->first, layer->first.empty() ? "" : "/", 0)) ? std::next(layer)
                                                                                    : by_position_.erase(layer);
   unnamed_.clear();
+  places_.clear();
+  TENON_ASSIGN(unread_, rules.renamed(unread_));
   types_there_ = std::exchange(tensors_, std::move(renamed));
   ruled_ = true;
   return {};
 }
 
 Result<TensorFile> TensorFile::open_as_it_is(const std::string& path) {
-  TENON_TRY(check_form(path));
-  if (is_safetensors(path)) {
-    TENON_ASSIGN(SafetensorsReader reader, SafetensorsReader::open(path));
-    return TensorFile(path, std::move(reader));
+  TENON_TRY(check_form(path, kRead));
+  const auto of = [](auto reader) -> Result<TensorFile> {
+    if (!reader.ok()) return reader.status();
+    return TensorFile(reader.take());
+  };
+  TENON_ASSIGN(const FileForm form, form_of(path));
+  switch (form) {
+    case FileForm::kSafetensors:
+      return of(SafetensorsReader::open(path));
+    case FileForm::kShards:
+      return of(SafetensorsShards::open(path));
+    case FileForm::kKeras:
+      return of(KerasFile::open(path));
+    case FileForm::kTorch:
+      return of(TorchFile::open(path));
+    case FileForm::kCheckpoint:
+      break;
   }
-  if (is_keras_file(path)) {
-    TENON_ASSIGN(KerasFile reader, KerasFile::open(path));
-    return TensorFile(std::move(reader));
-  }
-  if (is_torch_file(path)) {
-    TENON_ASSIGN(TorchFile reader, TorchFile::open(path));
-    return TensorFile(std::move(reader));
-  }
-  TENON_ASSIGN(BundleReader reader, open_checkpoint(path));
-  return TensorFile(std::move(reader));
+  return of(open_checkpoint(path));
 }
 
 Status TensorFile::read_raw(std::string_view name, std::span<std::byte> out) const {
-  const auto taken = ruled_ ? taken_.find(name) : taken_.end();
-  if (ruled_ && taken == taken_.end()) return invalid("'", path_, "' has no tensor '", abbreviated(name), "'");
-  const std::string_view there = ruled_ ? std::string_view(taken->second.from) : name;
+  if (const auto unread = unread_.find(name); unread != unread_.end())
+    return unread_tensor(path_, unread->first, unread->second);
+  if (!ruled_) return std::visit([&](const auto& reader) { return reader.read(name, out); }, reader_);
+  const auto taken = taken_.find(name);
+  if (taken == taken_.end()) return invalid("'", path_, "' has no tensor '", abbreviated(name), "'");
+  return read_ruled(taken->second, out);
+}
+
+Status TensorFile::read_ruled(const WeightRules::Taken& taken, std::span<std::byte> out) const {
   const auto read = [&](std::span<std::byte> to) {
-    return std::visit([&](const auto& reader) { return reader.read(there, to); }, reader_);
+    return std::visit([&](const auto& reader) { return reader.read(taken.from, to); }, reader_);
   };
-  if (!ruled_ || taken->second.axes.empty()) return read(out);
-  TENON_TRY(room_for(out.size(), cat("'", abbreviated(name), "' of '", path_, "'")));
-  std::vector<std::byte> bytes(out.size());
+  if (taken.axes.empty() && taken.parts == 1) return read(out);
+  const Type& there = types_there_.find(taken.from)->second;
+  const auto size = static_cast<size_t>(there.bytes());
+  TENON_TRY(room_for(size, cat("'", abbreviated(taken.from), "' of '", path_, "'")));
+  std::vector<std::byte> bytes(size);
   TENON_TRY(read(bytes));
-  turn_axes(bytes, types_there_.find(there)->second.shape, taken->second.axes, dtype_bytes(taken->second.type.dtype),
-            out);
+  const size_t part = size / static_cast<size_t>(taken.parts);
+  const auto own = std::span(bytes).subspan(part * static_cast<size_t>(taken.part), part);
+  if (taken.axes.empty()) return std::copy(own.begin(), own.end(), out.begin()), Status();
+  turn_axes(own, taken.turned, taken.axes, dtype_bytes(taken.type.dtype), out);
   return {};
 }
 
@@ -214,8 +267,15 @@ std::map<std::string, std::string> tensors_by_position(const TensorFile::ByPosit
   return out;
 }
 
+Status unread_tensor(const std::string& path, const std::string& tensor, const std::string& type) {
+  return Status(Code::kUnsupported,
+                cat("'", path, "': tensor '", abbreviated(tensor), "' is ", type, ", which Tenon does not read"));
+}
+
 Status check_variable(const TensorFile& file, std::string_view name, const Type& type) {
   const auto found = file.tensors().find(name);
+  if (const auto unread = file.unread().find(name); unread != file.unread().end())
+    return unread_tensor(file.path(), unread->first, unread->second);
   if (found == file.tensors().end()) return invalid("checkpoint ", file.path(), " has no variable '", name, "'");
   if (found->second == type) return {};
   return invalid("checkpoint ", file.path(), ": variable '", name, "' is ", found->second.str(), ", model expects ",

@@ -1,6 +1,6 @@
-// A file of named tensors in any format that Tenon reads, told by its name: safetensors (".safetensors"), Keras's (".weights.h5", which is
-// written too, ".keras" and Keras 2's ".h5"), PyTorch's (".pt", ".pth"), or else a TensorBundle, which is named by its prefix. Names that end as those of other
-// formats do (".npz") are an error.
+// A file of named tensors in any format that Tenon reads, told by its name: safetensors (".safetensors", and the index of several), Keras's
+// (".weights.h5", which is written too, ".keras" and Keras 2's ".h5"), PyTorch's (".pt", ".pth"); by its first bytes where the name says
+// none; or else a TensorBundle, which is named by its prefix. Names that end as those of other formats do (".npz") are an error.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "checkpoint/forms/safetensors_shards.h"
 #include "checkpoint/keras/keras_file.h"
 #include "checkpoint/keras/keras_writer.h"
 #include "checkpoint/safetensors.h"
@@ -30,8 +31,16 @@ class TensorFile {
   explicit TensorFile(BundleReader reader);
 
   const std::string& path() const { return path_; }
-  // By their names here. Those of numeric types that Tenon has; strings and partitioned variables are passed over.
+  // By their names here. Those of numeric types that Tenon has.
   const std::map<std::string, Type, std::less<>>& tensors() const { return tensors_; }
+  // The others, by name: "I16[2]", "partitioned f32[4]". A checkpoint's strings, which are notes, are passed over.
+  using Unread = std::map<std::string, std::string, std::less<>>;
+  const Unread& unread() const { return unread_; }
+  // Whether it is a weight, and nothing that an optimizer or the course of training has beside them, as far as names say it.
+  bool is_weight(std::string_view tensor) const;
+  bool is_checkpoint() const { return std::holds_alternative<BundleReader>(reader_); }
+  // Where Keras has the layers of its file, by the scopes of their names here; empty of other files, and with rules.
+  const KerasPlaces& places() const { return places_; }
   // REQUIRED: out has the size of the tensor's type. NaN and infinity are refused. On an error `out` is unspecified.
   Status read(std::string_view name, std::span<std::byte> out) const;
   // Layers of Keras's whose weights the file does not name, and how many they have: "LAYER/0", "LAYER/1", .. in Keras's order.
@@ -46,27 +55,35 @@ class TensorFile {
   Result<int64_t> scalar(std::string_view name, int64_t missing) const;
 
  private:
-  TensorFile(std::string path, SafetensorsReader reader);
+  explicit TensorFile(SafetensorsReader reader);
+  explicit TensorFile(SafetensorsShards reader);
   explicit TensorFile(KerasFile reader);
   explicit TensorFile(TorchFile reader);
   static Result<TensorFile> open_as_it_is(const std::string& path);
+  void take(const std::map<std::string, SafetensorsEntry, std::less<>>& entries);
   Status read_raw(std::string_view name, std::span<std::byte> out) const;
+  Status read_ruled(const WeightRules::Taken& taken, std::span<std::byte> out) const;
   Status apply(const WeightRules& rules);
 
   std::string path_;
   std::map<std::string, Type, std::less<>> tensors_;
+  Unread unread_;
   ByPosition by_position_;
   Unnamed unnamed_;
+  KerasPlaces places_;
   std::map<std::string, WeightRules::Taken, std::less<>> taken_;  // by rules
   std::map<std::string, Type, std::less<>> types_there_;          // those of the file, where there are rules
   bool ruled_ = false;
-  std::variant<SafetensorsReader, KerasFile, TorchFile, BundleReader> reader_;
+  std::variant<SafetensorsReader, SafetensorsShards, KerasFile, TorchFile, BundleReader> reader_;
 };
 
 // Tensors that the file names by position alone, by the model's variables of these layers. `variables`: all of the model, in the order of
 // their making, by the names that they have in files.
 std::map<std::string, std::string> tensors_by_position(const TensorFile::ByPosition& layers,
                                                        const std::vector<std::string>& variables);
+
+// The error of a tensor that a file has, and that is not read: TensorFile::unread().
+Status unread_tensor(const std::string& path, const std::string& tensor, const std::string& type);
 
 // "ok" when the file has a variable of that name and type, else one line that says what it has.
 Status check_variable(const TensorFile& file, std::string_view name, const Type& type);

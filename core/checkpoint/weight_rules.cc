@@ -12,7 +12,10 @@ namespace {
 constexpr int64_t kMostRules = 10000, kMostRuleBytes = 1 << 20;
 constexpr int64_t kMostTries = 20'000'000;  // of a rule on a name
 constexpr const char* kRuleForm =
-    "expected REGEX -> NAME [OIHW->HWIO | linear | depthwise | perm 2,3,1,0], or REGEX -> drop";
+    "expected REGEX -> NAME [OIHW->HWIO | linear | depthwise | perm 2,3,1,0] [shape 768,12,64], REGEX -> NAME,NAME "
+    "split, "
+    "or REGEX -> drop";
+constexpr size_t kMostParts = 64, kMostTensors = size_t{1} << 18;
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
@@ -67,7 +70,48 @@ std::vector<int> axes_of(const std::vector<std::string>& words) {
   return axes_of_letters(words[0]);
 }
 
+// "768,12,64"; none where it is no such text.
+std::vector<int64_t> dims_of(std::string_view text) {
+  constexpr size_t kMostDigits = 15;
+  std::vector<int64_t> dims;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t comma = std::min(text.find(',', at), text.size());
+    const std::string digits(text.substr(at, comma - at));
+    if (digits.empty() || digits.size() > kMostDigits || digits.find_first_not_of("0123456789") != digits.npos ||
+        dims.size() == static_cast<size_t>(kMaxRank))
+      return {};
+    dims.push_back(std::stoll(digits));
+    at = comma + 1;
+  }
+  return dims;
+}
+
 }  // namespace
+
+// What stands behind a rule's name: "split", axes, "shape 768,12,64".
+Status WeightRules::parse_form(std::vector<std::string> words, Rule* rule) {
+  if (words == std::vector<std::string>{"split"}) {
+    const std::string all = rule->names[0];
+    rule->names.clear();
+    for (size_t at = 0; at <= all.size();) {
+      const size_t comma = std::min(all.find(',', at), all.size());
+      rule->names.push_back(all.substr(at, comma - at));
+      at = comma + 1;
+    }
+    const bool named = std::none_of(rule->names.begin(), rule->names.end(), [](const auto& n) { return n.empty(); });
+    return named && rule->names.size() > 1 && rule->names.size() <= kMostParts
+               ? Status()
+               : invalid("expected 2 to ", kMostParts, " names with commas between them before split");
+  }
+  const std::string said = join(words, " ");
+  if (words.size() >= 2 && words[words.size() - 2] == "shape") {
+    rule->dims = dims_of(words.back());
+    words.resize(rule->dims.empty() ? words.size() : words.size() - 2);
+  }
+  if (!words.empty()) rule->axes = axes_of(words);
+  if (words.empty() || !rule->axes.empty()) return {};
+  return invalid(kRuleForm, ", found '", abbreviated(said), "' behind the name");
+}
 
 Result<WeightRules::Rule> WeightRules::parse_rule(std::string_view line) {
   const size_t arrow = line.find(" -> ");
@@ -75,12 +119,14 @@ Result<WeightRules::Rule> WeightRules::parse_rule(std::string_view line) {
   std::vector<std::string> words = words_of(arrow == line.npos ? std::string_view() : line.substr(arrow + 4));
   if (text.empty() || words.empty()) return invalid(kRuleForm, ", found '", abbreviated(line), "'");
   TENON_ASSIGN(NameExpression expression, NameExpression::make_with_groups(text));
-  Rule rule{std::move(expression), words[0], {}, 0};
+  Rule rule{std::move(expression), {words[0]}, {}, {}, 0};
   words.erase(words.begin());
-  if (rule.name == "drop") rule.name.clear();
-  if (!words.empty()) rule.axes = axes_of(words);
-  if (!words.empty() && (rule.axes.empty() || rule.name.empty()))
-    return invalid(kRuleForm, ", found '", abbreviated(join(words, " ")), "' behind the name");
+  if (rule.names[0] != "drop") {
+    TENON_TRY(parse_form(std::move(words), &rule));
+    return rule;
+  }
+  rule.names.clear();
+  if (!words.empty()) return invalid(kRuleForm, ", found '", abbreviated(join(words, " ")), "' behind the name");
   return rule;
 }
 
@@ -108,41 +154,103 @@ Result<WeightRules> WeightRules::read(const std::string& path) {
   return parse(text, path);
 }
 
+Status WeightRules::split(const Rule& rule, int64_t parts, Taken* taken) const {
+  const Shape& shape = taken->type.shape;
+  if (!taken->axes.empty() || taken->shaped || shape.rank() == 0 || shape[0] % parts != 0)
+    return invalid("'", file_, "': line ", rule.line, " splits the first axis of tensor '", abbreviated(taken->from),
+                   "' into ", parts, " parts, and it is ", taken->type.str(),
+                   taken->axes.empty() && !taken->shaped ? "" : ", as a rule before has turned it");
+  std::vector<int64_t> dims(shape.begin(), shape.end());
+  dims[0] /= parts;
+  taken->type.shape = Shape(dims);
+  taken->part *= parts, taken->parts *= parts;
+  return {};
+}
+
 Status WeightRules::turn(const Rule& rule, Taken* taken) const {
   const std::string tensor = cat("tensor '", abbreviated(taken->from), "'");
-  if (!taken->axes.empty()) return invalid("'", file_, "': line ", rule.line, " turns the axes of ", tensor, " again");
+  if (!taken->axes.empty() || taken->shaped)
+    return invalid("'", file_, "': line ", rule.line, " turns the axes of ", tensor, " again");
   if (taken->type.shape.rank() != static_cast<int>(rule.axes.size()))
     return invalid("'", file_, "': line ", rule.line, " turns ", rule.axes.size(), " axes, ", tensor, " is ",
                    taken->type.str());
   std::vector<int64_t> dims;
   for (const int axis : rule.axes) dims.push_back(taken->type.shape[axis]);
+  taken->turned = taken->type.shape;
   taken->type.shape = Shape(dims);
   taken->axes = rule.axes;
   return {};
 }
 
-Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::taken(
-    const std::map<std::string, Type, std::less<>>& tensors) const {
+Status WeightRules::shape(const Rule& rule, Taken* taken) const {
+  int64_t elements = 1;
+  bool fits = true;
+  for (const int64_t dim : rule.dims) fits = fits && !__builtin_mul_overflow(elements, dim, &elements);
+  if (!fits || elements != taken->type.shape.elements())
+    return invalid("'", file_, "': line ", rule.line, " gives tensor '", abbreviated(taken->from), "' the shape [",
+                   join(rule.dims, ","), "], and it is ", taken->type.str());
+  taken->type.shape = Shape(rule.dims);
+  taken->shaped = true;
+  return {};
+}
+
+// From this rule on. Names alone, of kNone, have no axes.
+Status WeightRules::follow(size_t next, std::string name, Taken taken, Named& out) const {
+  for (size_t i = next; i < rules_.size(); ++i) {
+    const Rule& rule = rules_[i];
+    const bool has_axes = taken.type.dtype != DType::kNone;
+    if (!rule.expression.replaced(name, "")) continue;
+    if (rule.names.empty()) return {};
+    if (rule.names.size() > 1) {
+      const auto parts = std::ssize(rule.names);
+      if (has_axes) TENON_TRY(split(rule, parts, &taken));
+      for (int64_t part = 0; part < parts; ++part) {
+        Taken own = taken;
+        own.part += part;
+        TENON_TRY(
+            follow(i + 1, *rule.expression.replaced(name, rule.names[static_cast<size_t>(part)]), std::move(own), out));
+      }
+      return {};
+    }
+    name = *rule.expression.replaced(name, rule.names[0]);
+    if (has_axes && !rule.axes.empty()) TENON_TRY(turn(rule, &taken));
+    if (has_axes && !rule.dims.empty()) TENON_TRY(shape(rule, &taken));
+  }
+  if (out.size() >= kMostTensors) return invalid("'", file_, "': makes more than ", kMostTensors, " tensors");
+  out.emplace_back(std::move(name), std::move(taken));
+  return {};
+}
+
+Result<WeightRules::Named> WeightRules::all_of(const Named& tensors) const {
   if (std::ssize(tensors) * std::ssize(rules_) > kMostTries)
     return invalid("'", file_, "': its ", rules_.size(), " rules are too many for ", tensors.size(), " tensors");
+  Named out;
+  for (const auto& [name, taken] : tensors) TENON_TRY(follow(0, name, taken, out));
+  return out;
+}
+
+Result<std::map<std::string, WeightRules::Taken, std::less<>>> WeightRules::taken(
+    const std::map<std::string, Type, std::less<>>& tensors) const {
+  Named named;
+  for (const auto& [name, type] : tensors) named.emplace_back(name, Taken{.from = name, .type = type, .axes = {}});
+  TENON_ASSIGN(Named all, all_of(named));
   std::map<std::string, Taken, std::less<>> out;
-  for (const auto& [from, type] : tensors) {
-    std::string name = from;
-    Taken taken{from, type, {}};
-    bool dropped = false;
-    for (const Rule& rule : rules_) {
-      const std::optional<std::string> replaced = rule.expression.replaced(name, rule.name);
-      if (!replaced) continue;
-      name = *replaced;
-      if (dropped = rule.name.empty(); dropped) break;
-      if (!rule.axes.empty()) TENON_TRY(turn(rule, &taken));
-    }
-    if (dropped) continue;
+  for (auto& [name, taken] : all) {
+    const std::string from = taken.from;
     const auto [at, is_new] = out.emplace(std::move(name), std::move(taken));
     if (!is_new)
       return invalid("'", file_, "': tensors '", abbreviated(at->second.from), "' and '", abbreviated(from),
                      "' would both be '", abbreviated(at->first), "'");
   }
+  return out;
+}
+
+Result<WeightRules::Texts> WeightRules::renamed(const Texts& texts) const {
+  Named named;
+  for (const auto& entry : texts) named.emplace_back(entry.first, Taken{.from = entry.first, .type = {}, .axes = {}});
+  TENON_ASSIGN(const Named all, all_of(named));
+  Texts out;
+  for (const auto& [name, taken] : all) out.emplace(name, texts.find(taken.from)->second);
   return out;
 }
 

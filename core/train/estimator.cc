@@ -78,7 +78,7 @@ Status Estimator::Impl::provide(const Graph& graph, bool required) {
   TENON_ASSIGN(const std::optional<TensorFile> checkpoint, newest(required));
   if (!checkpoint) {
     step = std::max<int64_t>(step, 0);
-    return warm_start_from && states->empty() ? warm_start(graph) : states->provide(graph, nullptr);
+    return warm_start_from && states->empty() ? warm_start(graph, required) : states->provide(graph, nullptr);
   }
   if (checkpoint->path() == loaded) {
     log(cat("Restoring parameters from ", loaded));
@@ -127,11 +127,12 @@ void Estimator::Impl::log_warm_start(const Graph& graph) {
   log(cat("Warm-started ", chosen, " variables."));
 }
 
-Status Estimator::Impl::warm_start(const Graph& graph) {
+Status Estimator::Impl::warm_start(const Graph& graph, bool whole) {
   TENON_ASSIGN(WarmStart from, WarmStart::open(*warm_start_from));
   Status status = states->warm_start(std::move(from));
   if (status.ok()) status = states->provide(graph, nullptr);
   if (status.ok()) status = states->warm_started()->finish();
+  if (status.ok() && whole) status = states->warm_started()->whole();
   if (!status.ok()) return discard(), status;
   const WarmStartReport report = states->warm_started()->report();
   if (events.on_warm_start)
@@ -158,11 +159,23 @@ Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::
     TENON_TRY(provide(graph, true));
     return InferenceStates{nullptr, states.get(), step};
   }
-  TENON_ASSIGN(const TensorFile checkpoint, TensorFile::open(prefix));
+  TENON_ASSIGN(TensorFile checkpoint, TensorFile::open(prefix));
   tenon_line(cat("restoring ", checkpoint.path()));
   log(cat("Restoring parameters from ", checkpoint.path()));
   InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
+  if (!checkpoint.is_checkpoint()) {  // weights of others, which may lie there by their order alone
+    const WarmStartSettings all{
+        .ckpt_to_initialize_from = prefix,
+        .vars_to_warm_start = {std::vector<std::string>{".*"}, VarsToWarmStart::Among::kWeights},
+        .skip_mismatch = true};
+    TENON_ASSIGN(WarmStart from, WarmStart::of(all, std::move(checkpoint)));
+    TENON_TRY(out.own->warm_start(std::move(from)));
+    TENON_TRY(out.own->provide(graph, nullptr));
+    TENON_TRY(out.own->warm_started()->whole());
+    out.own->end_warm_start();
+    return out;
+  }
   TENON_TRY(out.own->provide(graph, &checkpoint));
   TENON_ASSIGN(out.step, step_of(checkpoint));
   return out;

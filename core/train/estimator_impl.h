@@ -119,7 +119,8 @@ struct Estimator::Impl {
   Result<std::optional<TensorFile>> newest(bool required);
   Status provide(const Graph& graph, bool required);
   Status restore(const Graph& graph, const TensorFile& checkpoint);
-  Status warm_start(const Graph& graph);
+  // `whole`: an error where the file lacks a weight.
+  Status warm_start(const Graph& graph, bool whole);
   // The lines of a warm start of this graph's variables, which provide() is about to do.
   void log_warm_start(const Graph& graph);
   // For evaluation and prediction; a checkpoint that is named leaves the states of training as they are.

@@ -3,9 +3,11 @@
 
 Usage: check_weights.py WEIGHTS_TOOL RULES_DIR [keras|torch]        (tests/integration/weights_tool.cc)
 
-Keras: every format that it writes is loaded by Tenon, and Tenon's .weights.h5 by Keras; both give the same. PyTorch: torchvision's
-resnet18 by its rules. Prints one line a check; exits 1 when one fails.
+Keras: every format that it writes is loaded by Tenon, and Tenon's .weights.h5 by Keras; both give the same. The runner, bin/tenon beside
+the tool: models of keras.applications that it has trained answer the same in Keras, by `tenon convert weights`, and those of Keras in it.
+PyTorch: torchvision's resnet18 and vit_b_16 by their rules. Prints one line a check; exits 1 when one fails.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -94,6 +96,92 @@ def keras_checks(binary, directory):
         yield f"Keras's {name} through Tenon to Keras", lambda: back(directory / f"{name}.weights.h5")
 
 
+# Of models, which module has what prepares their images.
+TRAINED = {"MobileNetV2": "mobilenet_v2", "MobileNetV3Small": "mobilenet_v3", "EfficientNetB0": "efficientnet",
+           "ResNet50": "resnet", "DenseNet121": "densenet", "Xception": "xception", "ConvNeXtTiny": "convnext",
+           "NASNetMobile": "nasnet"}
+SIZE, CLASSES = 96, 10
+
+
+def image_of(directory, random, size):
+    from PIL import Image
+    pixels = random.integers(0, 256, (size, size, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(directory / "image.png")
+    return pixels.astype(np.float32)
+
+
+def runner_answer(tenon, directory, *arguments):
+    lines = tool(tenon, "predict", *arguments, directory / "image.png", "--device", "cpu", "--json").splitlines()
+    said = [json.loads(line) for line in lines if '"probabilities"' in line]
+    return np.asarray(said[0]["probabilities"], np.float32)
+
+
+def of_largest(found, expected):
+    worst = float(np.abs(found - expected).max() / np.abs(expected).max())
+    if not worst <= MOST:
+        raise AssertionError(f"answers differ by {worst:.3g} of the largest, expected at most {MOST}")
+    return f"answers differ by {worst:.2g} of the largest"
+
+
+def runner_checks(tenon, directory):
+    import keras
+    random = np.random.default_rng(4)
+    pixels = image_of(directory, random, SIZE)
+    shape = ("--height", SIZE, "--width", SIZE, "--num_classes", CLASSES)
+
+    def answer(name, weights):
+        keras.backend.clear_session()
+        model = getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES)
+        model.load_weights(weights)
+        x = getattr(keras.applications, TRAINED[name]).preprocess_input(pixels[None].copy())
+        return model.predict(x, verbose=0)[0]
+
+    def trained(name):
+        at, written = directory / name, directory / f"{name}.trained.weights.h5"
+        tool(tenon, "train", name, "--synthetic", *shape, "--train_batch_size", 4, "--train_steps", 1, "--noevaluate", "--model_dir", at,
+             "--device", "cpu", "--learning_rate", 1e-3, "--warmup_steps", 0, "--quiet")
+        tool(tenon, "convert", "weights", at, written)
+        return of_largest(answer(name, written), runner_answer(tenon, directory, "--model_dir", at))
+
+    def taken(name):
+        written = directory / f"{name}.of_keras.weights.h5"
+        keras.backend.clear_session()  # which numbers layers that have no names of their own
+        model = getattr(keras.applications, name)(weights=None, input_shape=(SIZE, SIZE, 3), classes=CLASSES)
+        for v in model.weights:  # first values would give each class the same
+            low, high = (0.7, 1.3) if v.path.endswith("gamma") or "layer_scale" in v.path else (-0.3, 0.3)
+            if v.path.endswith(("gamma", "beta", "moving_mean", "bias")) or "layer_scale" in v.path or v is model.weights[-2]:
+                v.assign(random.uniform(low, high, v.shape).astype(np.float32))
+        model.save_weights(written)
+        expected, again = answer(name, written), directory / f"{name}.again.weights.h5"
+        tool(tenon, "convert", "weights", written, again)
+        of_largest(answer(name, again), expected)
+        return of_largest(runner_answer(tenon, directory, name, *shape, "--weights", written), expected)
+
+    for name in TRAINED:
+        yield f"the runner's {name} to Keras", lambda: trained(name)
+        yield f"Keras's {name} to the runner", lambda: taken(name)
+
+
+def vit_check(tenon, rules, directory):
+    import torch
+    import torchvision
+    random = np.random.default_rng(6)
+    model = torchvision.models.vit_b_16(weights=None).eval()
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            scale = 0.1 if p.ndim == 1 or "token" in name or "pos" in name else p.shape[1:].numel() ** -0.5
+            drawn = random.normal(0, 1, p.shape) * scale + (p.ndim == 1 and "ln" in name and "weight" in name)
+            p.copy_(torch.from_numpy(drawn.astype(np.float32)))
+    torch.save(model.state_dict(), directory / "pytorch_model.bin")
+    pixels = image_of(directory, random, 224) / 255
+    x = (pixels - np.float32([0.485, 0.456, 0.406])) / np.float32([0.229, 0.224, 0.225])
+    with torch.no_grad():
+        expected = model(torch.from_numpy(x.transpose(2, 0, 1)[None].copy())).softmax(-1).numpy()[0]
+    found = runner_answer(tenon, directory, "vit_b_16", "--weights", directory / "pytorch_model.bin",
+                          "--rules", rules / "torchvision_vit_b_16.rules")
+    return of_largest(found, expected)
+
+
 def torch_checks(binary, rules, directory):
     import torch
     import torchvision
@@ -121,6 +209,8 @@ def torch_checks(binary, rules, directory):
 
     yield "torchvision's resnet18.safetensors to Tenon", lambda: check("resnet18.safetensors")
     yield "torchvision's resnet18.pt to Tenon", lambda: check("resnet18.pt")
+    tenon = pathlib.Path(binary).parent / "tenon"
+    yield "torchvision's vit_b_16 to the runner", lambda: vit_check(tenon, rules, directory)
 
 
 def main():
@@ -133,6 +223,7 @@ def main():
         checks = []
         if "keras" in what:
             checks.append(keras_checks(binary, directory))
+            checks.append(runner_checks(pathlib.Path(binary).parent / "tenon", directory))
         if "torch" in what:
             checks.append(torch_checks(binary, rules, directory))
         for group in checks:

@@ -139,7 +139,7 @@ rm -rf "$work/warm"
 expect 1 "no variable begins with a value of '$model/model.ckpt-4'" "${warm[@]}" --vars_to_warm_start conv
 expect 1 "its 'dense/kernel' is f32[64,16], variable 'dense/kernel' is f32[64,17]; skip_mismatch lets it begin anew" "${warm[@]}" --hidden 17
 expect 0 '' "${warm[@]}" --hidden 17 --skip_mismatch
-grep -q "of another type in it: 'dense/bias', 'dense/kernel'" "$work/out" || complain "skip_mismatch: $(cat "$work/out")"
+grep -q "begin anew, of another shape in it: 'dense/bias' \[16\], here \[17\], 'dense/kernel' \[64,16\], here \[64,17\]" "$work/out" || complain "skip_mismatch: $(cat "$work/out")"
 rm -rf "$work/warm"
 expect 0 '' "${warm[@]}" --hidden 16,16 --vars_to_warm_start 'dense_2/' --var_name_to_prev_var_name dense_2/=dense_1/
 expect 1 "has no names under 'head/'" "${warm[@]}" --model_dir "$work/warm2" --var_name_to_prev_var_name dense/=head/

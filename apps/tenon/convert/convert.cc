@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "convert/convert_kind.h"
+#include "convert/convert_weights.h"
 #include "process.h"
-#include "tenon/weights_file.h"
 
 namespace tenon::runner {
 namespace {
@@ -25,28 +25,9 @@ const ConvertKind* kind_among(const std::vector<std::string>& words) {
   return nullptr;
 }
 
-bool is_weights(const std::vector<std::string>& words) { return !words.empty() && words[0] == "weights"; }
-
-// A file of weights in another format.
-int convert_weights(const Flags& flags, const std::vector<std::string>& words) {
-  expect_words(words, 3, 3, "weights, a file of them, and the one to write");
-  const WeightsFile weights = WeightsFile::open(words[1], flags.text("rules")).take();
-  check(weights.write_to(words[2]));
-  int64_t bytes = 0;
-  for (const auto& entry : weights.tensors()) bytes += entry.second.bytes();
-  const int64_t count = std::ssize(weights.tensors());
-  if (flags.boolean("json"))
-    print_line(Json("result").add("output", words[2]).add("tensors", count).add("bytes", bytes).str());
-  else
-    print("%s, %s, in %s\n", counted(count, "tensor").c_str(), bytes_text(static_cast<double>(bytes)).c_str(),
-          words[2].c_str());
-  return 0;
-}
-
 void declare_convert(Flags& flags, const std::vector<std::string>& words) {
   if (is_weights(words)) {
-    flags.leave_out({"device", "verbose", "seed"});
-    flags.text("rules", "", "a file of rules that give its tensors other names and axes");
+    declare_convert_weights(flags);
     return;
   }
   flags.leave_out({"device", "verbose"});
@@ -138,7 +119,7 @@ int run_convert(const Flags& flags, const std::vector<std::string>& words) {
 }
 
 const char* convert_usage(const std::vector<std::string>& words) {
-  if (is_weights(words)) return "weights FILE OUTPUT [--rules FILE]";
+  if (is_weights(words)) return "weights FILE OUTPUT [--rules FILE] [--all]";
   const ConvertKind* kind = kind_among(words);
   return kind ? kind->usage : nullptr;
 }

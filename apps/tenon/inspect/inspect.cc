@@ -129,6 +129,8 @@ int run_inspect(const Flags& flags, const std::vector<std::string>& words) {
   if (what == "records") return inspect_records(flags, rest);
   if (what == "weights") {
     expect_words(rest, 1, 1, "a file of weights: .safetensors, .weights.h5, .keras, .h5, .pt, a checkpoint's PREFIX");
+    if (rest[0].ends_with(".onnx"))
+      throw UsageError{"'" + rest[0] + "' is an ONNX file: `tenon inspect onnx` shows it"};
     return inspect_weights(flags, rest[0]);
   }
   if (what == "onnx") {

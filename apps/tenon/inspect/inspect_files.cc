@@ -106,6 +106,25 @@ int inspect_checkpoint(const Flags& flags, const std::string& path) {
   return 0;
 }
 
+namespace {
+
+// Tensors of types that Tenon does not have; none but such is an error, unless rules have dropped the others.
+std::string say_unread(const WeightsFile& weights, bool ruled, bool json) {
+  const auto& unread = weights.unread();
+  std::string list;
+  for (const auto& [name, type] : unread)
+    if (json)
+      add_item(list, Json().add("name", name).add("type", type).str());
+    else
+      print("not read: '%s', %s\n", name.c_str(), type.c_str());
+  if (weights.tensors().empty() && !ruled)
+    throw Error(
+        Status(Code::kUnsupported, "'" + weights.path() + "': none of its tensors is of numbers that Tenon has"));
+  return list;
+}
+
+}  // namespace
+
 int inspect_weights(const Flags& flags, const std::string& path) {
   const WeightsFile weights = WeightsFile::open(path, flags.text("rules")).take();
   const bool json = flags.boolean("json");
@@ -122,12 +141,14 @@ int inspect_weights(const Flags& flags, const std::string& path) {
     else
       print("%-52s %s\n", name.c_str(), type.str().c_str());
   }
+  const std::string unread = say_unread(weights, !flags.text("rules").empty(), json);
   if (json)
     print_line(Json("result")
                    .add("path", weights.path())
                    .add("parameters", elements)
                    .add("bytes", bytes)
                    .raw("tensors", json_list(list))
+                   .raw("not_read", json_list(unread))
                    .str());
   else
     print("%s: %s, %s parameters, %s\n", weights.path().c_str(),

@@ -107,6 +107,12 @@ std::string json_names(const std::vector<std::string>& names) {
   return json_list(list);
 }
 
+std::string names_and_types(const std::map<std::string, std::string>& all) {
+  Json out;
+  for (const auto& [name, type] : all) out.add(name, type);
+  return out.str();
+}
+
 // The whole of it; without --json the line has the first names.
 void print_warm_start(const WarmStartReport& report) {
   Json loaded;
@@ -116,6 +122,7 @@ void print_warm_start(const WarmStartReport& report) {
                  .raw("loaded", loaded.str())
                  .raw("fresh", json_names(report.fresh))
                  .raw("mismatched", json_names(report.mismatched))
+                 .raw("not_read", names_and_types(report.unread))
                  .raw("left_over", json_names(report.left_over))
                  .raw("unmatched", json_names(report.unmatched))
                  .str());

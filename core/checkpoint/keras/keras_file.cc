@@ -33,6 +33,16 @@ Result<Descriptor> unpacked(const std::string& path, std::string* config) {
   return out;
 }
 
+// A .keras file, whatever it is called.
+Result<bool> is_archive(const std::string& path) {
+  if (path.ends_with(".keras")) return true;
+  constexpr std::string_view kZip = "PK\x03\x04";
+  TENON_ASSIGN(const File file, File::open(path));
+  char start[kZip.size()];
+  TENON_ASSIGN(const size_t count, file.read_at(0, start, sizeof start));
+  return std::string_view(start, count) == kZip;
+}
+
 // What compiling or drawing adds to a model or layer, and is no weight of it. A layer of such a class stands in a container.
 bool is_beside(const std::vector<std::string>& parts) {
   static const std::set<std::string> kOfCompiled = {"optimizer", "loss_tracker",     "_loss_tracker", "metrics",
@@ -69,7 +79,8 @@ Result<KerasFile> KerasFile::open(const std::string& path) {
   return within_memory("read", path, [&]() -> Result<KerasFile> {
     std::string config;
     const auto opened = [&]() -> Result<Hdf5File> {
-      if (!path.ends_with(".keras")) return Hdf5File::open(path);
+      TENON_ASSIGN(const bool zip, is_archive(path));
+      if (!zip) return Hdf5File::open(path);
       TENON_ASSIGN(Descriptor weights, unpacked(path, &config));
       return Hdf5File::of(std::move(weights), path);
     };
@@ -158,6 +169,7 @@ Status KerasFile::take_object(const std::string& object, std::map<int64_t, const
                                       known == layers_.end() ? KerasLayer() : known->second);
   if (tensors_.contains(cat(scope, scope.empty() ? "" : "/", own.empty() ? "0" : own[0])))
     scope = object;  // by the way to it
+  places_.emplace(scope, KerasPlace{object, std::string(leaf_of_weight(scope))});
   size_t i = 0;
   for (const auto& [position, dataset] : weights) {
     if (position != static_cast<int64_t>(i))

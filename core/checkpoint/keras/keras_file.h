@@ -9,6 +9,7 @@
 
 #include "checkpoint/keras/hdf5_file.h"
 #include "checkpoint/keras/keras_names.h"
+#include "checkpoint/keras/keras_writer.h"
 
 namespace tenon {
 
@@ -25,6 +26,8 @@ class KerasFile {
   const std::map<std::string, size_t, std::less<>>& by_position() const { return by_position_; }
   // What a file of before Keras 3.9 does not name: layers' scopes here, by the ways to them, "layers/conv2d_3".
   const std::map<std::string, std::string, std::less<>>& unnamed() const { return unnamed_; }
+  // Where layers lie in a file of Keras 3, by their scopes here.
+  const KerasPlaces& places() const { return places_; }
   Status read(std::string_view name, std::span<std::byte> out) const;
 
  private:
@@ -41,6 +44,7 @@ class KerasFile {
   std::map<std::string, const Hdf5Dataset*, std::less<>> tensors_;  // datasets stay where they are when this moves
   std::map<std::string, size_t, std::less<>> by_position_;
   std::map<std::string, std::string, std::less<>> unnamed_;
+  KerasPlaces places_;
   std::map<std::string, KerasLayer> layers_;
 };
 

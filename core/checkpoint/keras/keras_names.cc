@@ -84,6 +84,31 @@ std::vector<std::string> names_of_weights(std::string_view c, size_t count, cons
   return {};
 }
 
+bool is_weighted_class(std::string_view c) {
+  constexpr std::string_view kPlain[] = {"dense",
+                                         "einsum_dense",
+                                         "embedding",
+                                         "reversible_embedding",
+                                         "normalization",
+                                         "p_re_lu",
+                                         "rnn",
+                                         "lstm",
+                                         "gru",
+                                         "simple_rnn",
+                                         "bidirectional",
+                                         "time_distributed",
+                                         "multi_head_attention",
+                                         "group_query_attention",
+                                         "attention",
+                                         "additive_attention",
+                                         "sequential",
+                                         "functional"};
+  constexpr std::string_view kFamilies[] = {"conv1d",    "conv2d",         "conv3d",
+                                            "conv_lstm", "depthwise_conv", "separable_conv"};
+  return std::count(std::begin(kPlain), std::end(kPlain), c) > 0 || c.ends_with("_normalization") ||
+         std::any_of(std::begin(kFamilies), std::end(kFamilies), [&](std::string_view f) { return c.starts_with(f); });
+}
+
 bool is_container(std::string_view part) {
   return std::count(std::begin(kContainers), std::end(kContainers), part) != 0;
 }

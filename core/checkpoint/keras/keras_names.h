@@ -23,6 +23,9 @@ std::vector<std::string> names_of_weights(std::string_view layer_class, size_t c
 // The class of the object at the end of a path: "conv2d" of "layers/conv2d_3", "einsum_dense" of ".../query_dense", "lstm_cell".
 std::string class_at(const std::vector<std::string>& path, const std::string& name);
 
+// Whether Keras has a layer of that class ("conv2d") with weights, or with layers that have some.
+bool is_weighted_class(std::string_view layer_class);
+
 // Whether what stands behind it in a path is a layer, "layers", and no attribute of one.
 bool is_container(std::string_view part);
 

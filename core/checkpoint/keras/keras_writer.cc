@@ -63,7 +63,7 @@ Status write_keras_weights(const std::string& path, const std::vector<TensorSour
       });
       std::vector<std::string> leaves;  // which Keras passes over
       for (const TensorSource* weight : weights) leaves.emplace_back(leaf_of_weight(weight->name));
-      groups.push_back({group, "weight_names", std::move(leaves)});
+      if (leaves[0] != "0") groups.push_back({group, "weight_names", std::move(leaves)});  // else they have none
       for (size_t i = 0; i < weights.size(); ++i) {
         const Type& type = weights[i]->type;
         Hdf5Dataset d{.path = cat(group, "/", i), .type = hdf5_type(type.dtype)};

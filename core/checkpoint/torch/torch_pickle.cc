@@ -234,6 +234,7 @@ class Machine {
         id.items[1]->kind != Value::kGlobal || id.items[2]->kind != Value::kText)
       return damaged();
     Value value{.kind = Value::kStorage, .text = id.items[2]->text, .dtype = dtype_of_storage(id.items[1]->text)};
+    value.tensor.type = id.items[1]->text.substr(id.items[1]->text.rfind(' ') + 1);
     stack_.pop_back();
     return push(std::move(value));
   }
@@ -264,7 +265,8 @@ class Machine {
         !numbers_of(*a[2], value.tensor.dims) || !numbers_of(*a[3], value.tensor.strides) ||
         value.tensor.dims.size() != value.tensor.strides.size())
       return damaged();
-    value.tensor.dtype = a[0]->dtype, value.tensor.storage = a[0]->text, value.tensor.offset = a[1]->number;
+    value.tensor.dtype = a[0]->dtype, value.tensor.type = a[0]->tensor.type;
+    value.tensor.storage = a[0]->text, value.tensor.offset = a[1]->number;
     return push(std::move(value));
   }
 

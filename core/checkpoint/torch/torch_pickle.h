@@ -15,6 +15,7 @@ namespace tenon {
 
 struct TorchTensor {
   DType dtype = DType::kNone;  // kNone: one that Tenon does not have
+  std::string type;            // PyTorch's name of it: "ShortStorage"
   std::string storage;         // "0"
   int64_t offset = 0;          // elements in it
   std::vector<int64_t> dims, strides;

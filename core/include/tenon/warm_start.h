@@ -45,7 +45,8 @@ class VarsToWarmStart {
 
 struct WarmStartSettings {
   // A prefix, PREFIX.index, a directory (its newest checkpoint), or a file of another library: ".safetensors", or
-  // Keras's ".weights.h5", ".keras" and ".h5", or PyTorch's ".pt" (share/doc/weights.md).
+  // Keras's ".weights.h5", ".keras" and ".h5", or PyTorch's ".pt"; other names are told by their first bytes
+  // (share/doc/weights.md).
   std::string ckpt_to_initialize_from = {};
   VarsToWarmStart vars_to_warm_start = ".*";
   // A file of rules by which the file's tensors get other names and axes first, as those of PyTorch need; "": none.
@@ -60,15 +61,22 @@ struct WarmStartSettings {
 };
 
 struct WarmStartReport {
+  // A tensor that a variable cannot begin with, and why: "[1280,1000], here [1280,5]".
+  struct Other {
+    std::string tensor, difference;
+  };
   std::string checkpoint;                     // the prefix or the file
   std::map<std::string, std::string> loaded;  // variables, and the tensors of the checkpoint that they have begun with
   // Variables that begin anew, or stay as they are where they were there before; first those that vars_to_warm_start
   // chooses.
   std::vector<std::string> fresh;
-  std::vector<std::string> mismatched;  // those of them that skip_mismatch left out
-  std::vector<std::string> left_over;   // tensors of the checkpoint that no variable has begun with
+  std::vector<std::string> mismatched;       // those of them that skip_mismatch left out
+  std::map<std::string, Other> others = {};  // what the checkpoint has for these
+  std::vector<std::string> left_over;        // tensors of the checkpoint that no variable has begun with
   // Expressions of vars_to_warm_start that match no variable, and names of var_name_to_prev_var_name that none has.
   std::vector<std::string> unmatched;
+  // Tensors of the checkpoint of types that Tenon does not have: "I16[2]", "partitioned f32[4]".
+  std::map<std::string, std::string> unread = {};
 
   // One line: "warm start from a/model.ckpt-9: 4 variables; 1 begin anew: 'dense/bias'; 3 of the optimizer begin anew;
   // .."; long lists are cut. Of optimizers' slots and counters it has the number alone: they are many, and seldom asked

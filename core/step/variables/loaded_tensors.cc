@@ -11,6 +11,7 @@
 #include "checkpoint/keras/keras_names.h"
 #include "checkpoint/tensor_file.h"
 #include "step/variables/name_structure.h"
+#include "step/variables/starting_weights.h"
 
 namespace tenon {
 namespace {
@@ -78,7 +79,8 @@ Result<LoadedTensors> LoadedTensors::read(const std::string& path, const std::st
     TENON_TRY(file.read(name, value.bytes()));
     tensors.emplace(name, std::move(value));
   }
-  return LoadedTensors(file.path(), std::move(tensors), has_training, file.by_position(), file.unnamed());
+  return LoadedTensors(file.path(), std::move(tensors), has_training, file.by_position(), file.unnamed(),
+                       file.unread());
 }
 
 void LoadedTensors::name_by_place(const KerasPlaces& places) {
@@ -238,6 +240,14 @@ Status LoadedTensors::check_fits(const std::map<std::string, std::string>& names
   return types().check_is(wanted);
 }
 
+Status LoadedTensors::check_read(const NamesByTensor& names) const {
+  if (skips_) return {};
+  for (const auto& [tensor, type] : unread_)
+    if (names.contains(tensor)) return unread_tensor(path_, tensor, type);
+  if (differs_ || unread_.empty()) return {};
+  return unread_tensor(path_, unread_.begin()->first, unread_.begin()->second);
+}
+
 Status LoadedTensors::check_mismatch(const std::string& tensor, const std::string& variable, const Type& type) const {
   const auto found = tensors_.find(tensor);
   if (found == tensors_.end() || can_become(found->second.type(), type)) return {};
@@ -247,8 +257,9 @@ Status LoadedTensors::check_mismatch(const std::string& tensor, const std::strin
 Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::string& object, const Types& variables,
                                                const OwnNames& own) {
   const NamesByTensor names = names_for(object, variables, own);
+  TENON_TRY(check_read(names));
   TENON_TRY(check_fits(names, variables));
-  WarmStartReport report{.checkpoint = path_};
+  WarmStartReport report{.checkpoint = path_, .unread = {unread_.begin(), unread_.end()}};
   for (const auto& [tensor, variable] : names) {
     const auto found = tensors_.find(tensor);
     const bool is_there = found != tensors_.end();
@@ -259,7 +270,13 @@ Result<WarmStartReport> LoadedTensors::give_to(VariableStore& store, const std::
       continue;
     }
     report.fresh.push_back(variable);
-    if (is_there) report.mismatched.push_back(variable);
+    const auto unread = report.unread.find(tensor);
+    if (!is_there && unread == report.unread.end()) continue;
+    const Type& here = variables.at(variable);
+    report.mismatched.push_back(variable);
+    report.others[variable] = {
+        tensor, is_there ? difference(found->second.type(), here) : cat(unread->second, ", here ", here.str())};
+    if (!is_there) report.unread.erase(unread);
   }
   for (const auto& entry : tensors_) report.left_over.push_back(entry.first);
   tensors_.clear();

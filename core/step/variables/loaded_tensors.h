@@ -73,18 +73,22 @@ class LoadedTensors {
   bool has_all(const NamesByTensor& names) const;
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
+  // Of tensors that the file has, and that are not read.
+  Status check_read(const NamesByTensor& names) const;
   LoadedTensors(std::string path, Arrays tensors, bool has_training, TensorFile::ByPosition by_position,
-                TensorFile::Unnamed unnamed)
+                TensorFile::Unnamed unnamed, TensorFile::Unread unread)
       : path_(std::move(path)),
         tensors_(std::move(tensors)),
         has_training_(has_training),
         by_position_(std::move(by_position)),
-        unnamed_(std::move(unnamed)) {}
+        unnamed_(std::move(unnamed)),
+        unread_(std::move(unread)) {}
   std::string path_;
   Arrays tensors_;
   bool has_training_ = false;  // it says where training stood
   TensorFile::ByPosition by_position_;
   TensorFile::Unnamed unnamed_;
+  TensorFile::Unread unread_;
   bool differs_ = false, skips_ = false;
 };
 

@@ -22,6 +22,9 @@ std::string some_names(const std::vector<std::string>& names);
 Status other_type(const std::string& path, const std::string& tensor, const Type& found, const std::string& variable,
                   const Type& type);
 
+// "[1280,1000], here [1280,5]"; with the element types where these differ.
+std::string difference(const Type& found, const Type& here);
+
 // What a variable is to a model and its training.
 struct VariableRole {
   VariableKind kind = VariableKind::kWeight;
@@ -35,6 +38,8 @@ class WarmStart {
  public:
   // Opens the file. Errors: a regular expression that is none, a rename to what the file does not have.
   static Result<WarmStart> open(WarmStartSettings settings);
+  // The same of a file that is open already.
+  static Result<WarmStart> of(WarmStartSettings settings, TensorFile file);
 
   // The model's variables, in the order of their making: by it they are found where the file names none.
   void learn(const std::vector<std::string>& variables);
@@ -43,6 +48,7 @@ class WarmStart {
   struct Source {
     std::string tensor;
     bool mismatched = false;  // it has another type there, which skip_mismatch lets pass; else that is an error
+    WarmStartReport::Other other = {};  // what it has there
   };
   Result<Source> source_of(const std::string& variable, const Type& type, const VariableRole& role) const;
   const TensorFile& file() const { return file_; }
@@ -56,6 +62,8 @@ class WarmStart {
   bool selects(const std::string& variable, const VariableRole& role) const;
   // After all variables were asked for: whether all that were chosen, by all expressions, were loaded.
   bool is_whole() const;
+  // The same as a Status, which names what is not there.
+  Status whole() const;
   // After all variables were asked for: an error when nothing was loaded, or a rename is of no use.
   Status finish() const;
 
@@ -73,7 +81,8 @@ class WarmStart {
   std::map<std::string, std::string, std::less<>> by_position_;
   std::map<std::string, VariableRole> noted_;
   std::map<std::string, std::string> loaded_;
-  std::set<std::string> fresh_, mismatched_;
+  std::set<std::string> fresh_;
+  std::map<std::string, WarmStartReport::Other> mismatched_;
 };
 
 }  // namespace tenon

@@ -275,7 +275,9 @@ TEST(WeightRules, RulesThatMatchTheWholeNameCountInOrder) {
 TEST(WeightRules, ErrorsNameTheLine) {
   const auto said = [](const char* text) { return WeightRules::parse(text, "r").status().message(); };
   const std::string form =
-      "expected REGEX -> NAME [OIHW->HWIO | linear | depthwise | perm 2,3,1,0], or REGEX -> drop, found ";
+      "expected REGEX -> NAME [OIHW->HWIO | linear | depthwise | perm 2,3,1,0] [shape 768,12,64], REGEX -> NAME,NAME "
+      "split, "
+      "or REGEX -> drop, found ";
   EXPECT_EQ(said("\na"), "'r': line 2: " + form + "'a'");
   EXPECT_EQ(said("a -> b transposed"), "'r': line 1: " + form + "'transposed' behind the name");
   EXPECT_EQ(said("a -> b perm 0,0"), "'r': line 1: " + form + "'perm 0,0' behind the name");

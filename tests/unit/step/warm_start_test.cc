@@ -118,6 +118,13 @@ TEST_P(WarmStarts, AnotherShapeIsAnErrorThatChangesNothingUnlessItIsSkipped) {
   strategy_.warm_start({.ckpt_to_initialize_from = path(), .skip_mismatch = true});
   run(strategy_, two_layers(SGD(0.0), 3));
   EXPECT_EQ(strategy_.warm_started().mismatched, (Names{"second/bias", "second/kernel"}));
+  const std::string text = strategy_.warm_started().text(), named = "second/bias";
+  EXPECT_NE(
+      text.find(
+          "; 2 begin anew, of another shape in it: 'second/bias' [1], here [3], 'second/kernel' [2,1], here [2,3]"),
+      std::string::npos)
+      << text;
+  EXPECT_EQ(text.find(named), text.rfind(named)) << text;
 }
 
 TEST_P(WarmStarts, TheReportIsOneLine) {
@@ -221,7 +228,9 @@ TensorSource number(const std::string& name, float value, const Shape& shape) {
           }};
 }
 
-WarmStartSettings all_of(const std::string& path) { return {.ckpt_to_initialize_from = path, .vars_to_warm_start = {".*"}}; }
+WarmStartSettings all_of(const std::string& path) {
+  return {.ckpt_to_initialize_from = path, .vars_to_warm_start = {".*"}};
+}
 
 // a = 0.9 * 3 + 5 = 7.7, w = 1 - 0.1 a; with nesterov w = 1 - 0.1 (5 + 0.9 a).
 TEST(WarmStartOfTensorFlow1, MomentumGoesOnWithItsSlotWhichSgdRefuses) {
@@ -241,8 +250,9 @@ TEST(WarmStartOfTensorFlow1, MomentumGoesOnWithItsSlotWhichSgdRefuses) {
   Strategy refused("cpu");
   refused.warm_start(all_of(theirs));
   EXPECT_EQ(message_of([&] { run(refused, one_weight(sgd)); }),
-            "'" + theirs + "': its 'dense/kernel/Momentum' is TensorFlow 1's, of the other sign and without the learning "
-            "rate: Momentum() goes on with it, SGD cannot");
+            "'" + theirs +
+                "': its 'dense/kernel/Momentum' is TensorFlow 1's, of the other sign and without the learning "
+                "rate: Momentum() goes on with it, SGD cannot");
   // What Tenon saved is known by its note.
   Strategy source("cpu"), again("cpu");
   run(source, one_weight(sgd));
@@ -254,6 +264,35 @@ TEST(WarmStartOfTensorFlow1, MomentumGoesOnWithItsSlotWhichSgdRefuses) {
   other.warm_start(all_of(ours));
   run(other, one_weight(sgd));
   EXPECT_EQ(other.warm_started().fresh, std::vector<std::string>{"dense/kernel/Momentum"});
+}
+
+// The format is spelled out: https://huggingface.co/docs/safetensors
+std::string with_header(const std::string& header, size_t bytes) {
+  std::string out;
+  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(header.size() >> shift & 0xff);
+  return out + header + std::string(bytes, '\0');
+}
+
+TEST(WarmStartTypes, ATensorThatIsNotReadIsAnErrorWhereAVariableAsksForItAndElseIsTold) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.write(
+      "a.safetensors", with_header(R"({"first/bias":{"dtype":"F8_E4M3","shape":[2],"data_offsets":[0,2]},)"
+                                   R"("rows":{"dtype":"I16","shape":[1],"data_offsets":[2,4]},)"
+                                   R"("second/kernel":{"dtype":"F32","shape":[2,1],"data_offsets":[4,12]}})",
+                                   12));
+  Strategy strategy("cpu");
+  strategy.warm_start({.ckpt_to_initialize_from = path});
+  EXPECT_EQ(message_of([&] { run(strategy, two_layers(SGD(0.0))); }),
+            "'" + path + "': tensor 'first/bias' is F8_E4M3[2], which Tenon does not read");
+  strategy.warm_start({.ckpt_to_initialize_from = path, .skip_mismatch = true});
+  run(strategy, two_layers(SGD(0.0)));
+  const WarmStartReport report = strategy.warm_started();
+  EXPECT_EQ(report.mismatched, Names{"first/bias"});
+  EXPECT_EQ(report.unread, (std::map<std::string, std::string>{{"rows", "I16[1]"}}));
+  EXPECT_NE(report.text().find("; 1 begins anew, of another shape in it: 'first/bias' F8_E4M3[2], here f32[2]; "
+                               "1 not read: 'rows' I16[1]"),
+            std::string::npos)
+      << report.text();
 }
 
 }  // namespace
