@@ -41,17 +41,14 @@ std::vector<PreparedGraph::Origins> PreparedGraph::done_nodes(const std::vector<
     if (step.node != TENON_NONE) is_step[step.node] = true;
   std::vector<Origins> out(view_.n_nodes());
   std::set<std::pair<uint32_t, uint32_t>> seen;
-  const auto count = [&](auto whether) {
+  // What is written for a node in front of it and behind it counts where the node itself is not among what is written.
+  for (const bool itself : {true, false})
     for (uint32_t i = 0; i < spread_.n_nodes(); ++i) {
       const uint32_t by = is_rewritten() ? rewritten_.done_by[i] : i;
+      if (by == TENON_NONE || !(itself ? is_given_op(i) : is_step[by])) continue;
       const UnrolledGraph::Origin& origin = spread_origins_[i];
-      if (by != TENON_NONE && whether(i, by) && seen.insert({origin.node, origin.unit}).second)
-        out[by].push_back(origin);
+      if (seen.insert({origin.node, origin.unit}).second) out[by].push_back(origin);
     }
-  };
-  // What is written for a node in front of it and behind it counts where the node itself is not among what is written.
-  count([&](uint32_t i, uint32_t) { return is_given_op(i); });
-  count([&](uint32_t, uint32_t by) { return is_step[by]; });
   return out;
 }
 

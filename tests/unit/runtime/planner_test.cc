@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tenon/plugin/graph_builder.h"
 
@@ -119,6 +121,28 @@ TEST(Planner, TakesScratchForItsNodesAndForNoMore) {
   EXPECT_EQ(plan.thread_scratch_bytes, 64u);
   EXPECT_EQ(plan.threads, 2u);
   EXPECT_EQ(plan.arena_bytes(), 2 * 64u + 128 + 2 * 64);  // two values and scratch at a time
+}
+
+// In memory a third node lies behind the two of the graph, whose results are nowhere.
+TEST(Planner, PlacesTheResultsOfItsNodesAndOfNoMore) {
+  GraphBuilder b;
+  const uint32_t x = b.input(TENON_I64, {8}, TENON_ROLE_FEED), y = b.value(TENON_I64, {8}), z = b.value(TENON_I64, {8});
+  b.node("toy.any", {x}, {y}).name("first");
+  b.node("toy.any", {y}, {z}).name("second");
+  b.node("toy.any", {z}, {z}).name("behind");
+  b.result(z);
+  const FlatGraph flat = b.build();
+  tenon_graph two = *flat.graph();
+  std::vector<uint8_t> data(two.data, two.data + two.data_size);
+  two.data = data.data();
+  two.nodes.count = 2;
+  reinterpret_cast<tenon_node*>(data.data() + two.nodes.at)[2].results.first = 1u << 30;
+  KernelTable table;
+  table.add(
+      "toy.any", [](const NodeView&) { return take(); }, [](const NodeView&, const Env&) { return Kernel(); });
+  const Plan plan = make_plan(GraphView(two), table, Env{});
+  EXPECT_EQ(plan.steps.size(), 2u);
+  EXPECT_EQ(plan.memory.blocks.size(), 1u);  // y
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tenon/plugin/graph_builder.h"
 #include "tenon/plugin/host_backend.h"
@@ -120,11 +121,12 @@ TEST_P(Units, HaveTheirRowsInOneBuffer) {
     good(table.buffer_alloc(device, &desc, &buffers[i], reinterpret_cast<void**>(&memory[i])));
   }
   for (int i = 0; i < 4; ++i) memory[0][i] = i + 1;
-  std::vector<uint32_t> units;
+  using UnitAndWork = std::pair<uint32_t, uint64_t>;
+  std::vector<UnitAndWork> units;  // that negated, and operations
   const auto keep = [](void* ctx, const tenon_event* events, uint32_t n, uint64_t) {
     for (const tenon_event* e = events; e != events + n; ++e)
       if (e->node == 0)
-        static_cast<std::vector<uint32_t>*>(ctx)->push_back(e->unit);
+        static_cast<std::vector<UnitAndWork>*>(ctx)->push_back({e->unit, e->flops});
       else
         EXPECT_EQ(e->flops, 2u);  // of the sum of two rows
   };
@@ -141,7 +143,8 @@ TEST_P(Units, HaveTheirRowsInOneBuffer) {
   good(table.trace(device, nullptr));
   EXPECT_EQ(memory[1][0], -4);
   EXPECT_EQ(memory[1][1], -6);
-  EXPECT_EQ(units, GetParam() ? (std::vector<uint32_t>{0}) : (std::vector<uint32_t>{0, 1}));
+  const std::vector<UnitAndWork> united = {{0, 4}}, apart = {{0, 2}, {1, 2}};
+  EXPECT_EQ(units, GetParam() ? united : apart);
   table.queue_destroy(queue);
   for (tenon_buffer* b : buffers) table.buffer_free(b);
 }
