@@ -164,6 +164,7 @@ Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::
   log(cat("Restoring parameters from ", checkpoint.path()));
   InferenceStates out{std::make_unique<VariableStore>(device, queue, config.seed)};
   out.states = out.own.get();
+  TENON_ASSIGN(out.step, step_of(checkpoint));
   if (!checkpoint.is_checkpoint()) {  // weights of others, which may lie there by their order alone
     const WarmStartSettings all{
         .ckpt_to_initialize_from = prefix,
@@ -177,7 +178,6 @@ Result<InferenceStates> Estimator::Impl::provide(const Graph& graph, const std::
     return out;
   }
   TENON_TRY(out.own->provide(graph, &checkpoint));
-  TENON_ASSIGN(out.step, step_of(checkpoint));
   return out;
 }
 

@@ -29,8 +29,15 @@ bool is_left_attention(const plugin::NodeView& node) {
   return grad && node.flag("dbias") && !whole;
 }
 
-// What is left to its decomposition: images of integers, and some attention.
+// What is left to its decomposition: images of integers, sums over no axis or over such as do not follow each other, and
+// some attention.
 bool is_left(const plugin::NodeView& node) {
+  if (node.op() == "logsumexp") {
+    const auto axes = node.list("axes");
+    for (size_t i = 1; i < axes.size(); ++i)
+      if (axes[i] != axes[i - 1] + 1) return true;
+    return axes.empty();
+  }
   if (node.op() == "affine_image") return !plugin::is_float(node.in(0).dtype());
   return (node.op() == "attention" || node.op() == "attention_grad") && is_left_attention(node);
 }

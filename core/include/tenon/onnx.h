@@ -93,8 +93,8 @@ class OnnxModel {
 
   // Builds it in the graph of the features; others than its inputs are passed over. Throws Error that names the node.
   Outputs operator()(const Features& features) const;
-  // The result of its last dense layer, or where none stands there the first output, without the softmax or sigmoid behind it. With
-  // replace_head the new layer's.
+  // The result of its last dense layer, or where none stands there the first output, without the softmax or sigmoid
+  // behind it. With replace_head the new layer's.
   Tensor logits(const Features& features) const;
 
   // Whether a dense layer stands before the first output, in whose place replace_head puts another.
@@ -116,8 +116,9 @@ class OnnxModel {
 // Reads and checks the file. What there is no rule for is one error that lists all such nodes.
 Result<OnnxModel> import_onnx(const std::string& path, OnnxOptions options = {});
 
-// Copies the file so that the copy needs no other: data that lie in other files are inside it, or, where the message would be larger than
-// protobuf's 2 GiB, beside it, in TO.data, TO.data-1, .. . Each file appears whole or not at all, the model's last.
+// Copies the file so that the copy needs no other: data that lie in other files are inside it, or, where the message
+// would be larger than protobuf's 2 GiB, beside it, in TO.data, TO.data-1, .. . Each file appears whole or not at all,
+// the model's last.
 Status copy_onnx(const std::string& path, const std::string& to);
 // Whether two files are the same model, wherever their data lie.
 Result<bool> is_same_onnx(const std::string& a, const std::string& b);

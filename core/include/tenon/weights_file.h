@@ -21,8 +21,9 @@ namespace tenon {
 // Movable; reading is thread safe.
 class WeightsFile {
  public:
-  // The format is told by the name, or by the first bytes where that says none; what is no file of another format is a checkpoint's prefix, or a directory (its
-  // newest). `rules`: a file of rules by which tensors get other names and axes; "": none.
+  // The format is told by the name, or by the first bytes where that says none; what is no file of another format is a
+  // checkpoint's prefix, or a directory (its newest). `rules`: a file of rules by which tensors get other names and
+  // axes; "": none.
   static Result<WeightsFile> open(const std::string& path, const std::string& rules = {});
   WeightsFile(WeightsFile&&) noexcept;
   WeightsFile& operator=(WeightsFile&&) noexcept;
@@ -37,10 +38,11 @@ class WeightsFile {
   const std::map<std::string, std::string, std::less<>>& unread() const;
   // Whether it is a weight, and nothing that an optimizer, or the course of training, has beside them in a checkpoint.
   bool is_weight(std::string_view name) const;
-  // Weights, or with `all` all of tensors(), in the format that `path` is of: .safetensors, .weights.h5, or else a checkpoint's prefix. The file is
-  // there whole or not at all. Tensors that are not read are an error, unless a rule drops them. In .weights.h5 layers
-  // lie where the file has them that is one of Keras 3, or else by their names, which have to be those that Keras gives
-  // itself, "dense", "dense_1": Keras finds no others there. Model::save_weights puts all where Keras looks for them.
+  // Weights, or with `all` all of tensors(), in the format that `path` is of: .safetensors, .weights.h5, or else a
+  // checkpoint's prefix. The file is there whole or not at all. Tensors that are not read are an error, unless a rule
+  // drops them. In .weights.h5 layers lie where the file has them that is one of Keras 3, or else by their names, which
+  // have to be those that Keras gives itself, "dense", "dense_1": Keras finds no others there. Model::save_weights puts
+  // all where Keras looks for them.
   Status write_to(const std::string& path, bool all = false) const;
 
  private:
