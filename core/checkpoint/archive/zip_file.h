@@ -22,6 +22,8 @@ struct ZipMember {
   bool deflated = false;
 };
 
+inline constexpr std::string_view kZipSignature = "PK\x03\x04";  // the first bytes of an archive that has members
+
 // Movable; reading is thread safe.
 class ZipFile {
  public:

@@ -18,7 +18,7 @@
 namespace tenon {
 namespace {
 
-constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n", kZip = "PK\x03\x04", kPickle = "\x80\x02";
+constexpr std::string_view kHdf5 = "\x89HDF\r\n\x1a\n", kPickle = "\x80\x02";
 
 Result<FileForm> form_of_archive(const std::string& path) {
   return within_memory("read", path, [&]() -> Result<FileForm> {
@@ -41,7 +41,7 @@ Result<FileForm> form_of_content(const std::string& path) {
   TENON_ASSIGN(const size_t count, file.read_at(0, bytes.data(), bytes.size()));
   const std::string_view start(bytes.data(), count);
   if (start.starts_with(kHdf5)) return FileForm::kKeras;
-  if (start.starts_with(kZip)) return form_of_archive(path);
+  if (start.starts_with(kZipSignature)) return form_of_archive(path);
   if (start.starts_with(kPickle)) return FileForm::kTorch;  // of before PyTorch 1.6, which that says
   if (begins_as_safetensors(start, file.size())) return FileForm::kSafetensors;
   return invalid("'", path, "': is of no format that is read: safetensors, HDF5 as Keras has it, torch.save, or a ",

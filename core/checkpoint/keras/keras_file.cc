@@ -36,11 +36,10 @@ Result<Descriptor> unpacked(const std::string& path, std::string* config) {
 // A .keras file, whatever it is called.
 Result<bool> is_archive(const std::string& path) {
   if (path.ends_with(".keras")) return true;
-  constexpr std::string_view kZip = "PK\x03\x04";
   TENON_ASSIGN(const File file, File::open(path));
-  char start[kZip.size()];
+  char start[kZipSignature.size()];
   TENON_ASSIGN(const size_t count, file.read_at(0, start, sizeof start));
-  return std::string_view(start, count) == kZip;
+  return std::string_view(start, count) == kZipSignature;
 }
 
 // What compiling or drawing adds to a model or layer, and is no weight of it. A layer of such a class stands in a container.
