@@ -32,8 +32,8 @@ class ServedModel {
   virtual Result<Arrays> predict(std::string_view signature, const Arrays& inputs) = 0;
 };
 
-// Opens a version directory. Thread safe.
-using ModelLoader = std::function<Result<std::unique_ptr<ServedModel>>(const std::string& directory)>;
+// Opens a version: a directory, or a file. Thread safe.
+using ModelLoader = std::function<Result<std::unique_ptr<ServedModel>>(const std::string& path)>;
 
 inline const ServingSignature* find_signature(const ServedModel& model, std::string_view key) {
   for (const ServingSignature& s : model.signatures())

@@ -4,6 +4,7 @@
 
 #include "server/grpc/grpc_api.h"
 #include "server/grpc/grpc_status.h"
+#include "server/models/base_path.h"
 
 namespace tenon::server {
 namespace {
@@ -29,12 +30,11 @@ Result<ModelConfig> GrpcApi::config_of(const GrpcModelConfig& asked) const {
   if (texts_of(asked.name)) return wrong("a model of text has that name");
   if (!asked.platform.empty() && asked.platform != "tensorflow")
     return wrong("model_platform is '" + asked.platform + "', expected tensorflow");
-  std::error_code error;
-  if (!lies_below(asked.base_path, options_.reload_root) || !fs::is_directory(asked.base_path, error))
-    return wrong("base_path '" + asked.base_path + "' is no directory in '" + options_.reload_root +
+  if (!lies_below(asked.base_path, options_.reload_root) || !is_base_path(asked.base_path))
+    return wrong("base_path '" + asked.base_path + "' is no directory or file in '" + options_.reload_root +
                  "', which --allow_reload_config names");
   if (asked.newest < 0) return wrong("the number of versions is negative");
-  ModelConfig out{.name = asked.name, .directory = asked.base_path, .newest = 1};
+  ModelConfig out{.name = asked.name, .base_path = asked.base_path, .newest = 1};
   out.newest = static_cast<int>(std::min<int64_t>(asked.newest, INT32_MAX));
   out.only.insert(asked.only.begin(), asked.only.end());
   if (!out.only.empty()) out.newest = 0;

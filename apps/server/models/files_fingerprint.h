@@ -1,4 +1,4 @@
-// Whether something was written below a directory.
+// Whether something was written to a file, or below a directory.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace tenon::server {
 
-// A number made of names, sizes and times of the files below: another one when something was written there. What cannot be read counts
+// A number made of names, sizes and times of the files there: another one when something was written there. What cannot be read counts
 // as empty.
-uint64_t files_fingerprint(const std::string& directory);
+uint64_t files_fingerprint(const std::string& path);
 
 }  // namespace tenon::server

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/models/base_path.h"
 #include "server/models/files_fingerprint.h"
 
 namespace tenon::server {
@@ -131,12 +132,12 @@ bool ModelVersions::dropped() const {
 void ModelVersions::poll() {
   drop_unused();
   if (const std::lock_guard lock(mutex_); retiring_) return;
-  const Result<std::vector<ExportedVersion>> found = exported_versions(config_.directory);
+  const Result<std::vector<ExportedVersion>> found = versions_at(config_.base_path);
   std::string complaint;
   if (!found.ok())
     complaint = found.status().message();
   else if (found->empty())
-    complaint = "'" + config_.directory + "' has no version: expected directories whose names are numbers";
+    complaint = "'" + config_.base_path + "' has no version: expected directories whose names are numbers";
   tell(&last_complaint_, complaint);
   if (!complaint.empty()) return;  // what was loaded goes on
   Versions wanted;

@@ -24,7 +24,8 @@ namespace tenon::server {
 bool is_model_name(std::string_view name);
 
 struct ModelConfig {
-  std::string name, directory;
+  std::string name;
+  std::string base_path;                       // where its versions lie (base_path.h)
   int newest = 1;                              // versions that are served; 0: all
   std::set<int64_t> only = {};                 // where there are any: of these alone
   std::map<std::string, int64_t> labels = {};  // of versions
@@ -68,7 +69,7 @@ class ModelVersions {
   ~ModelVersions();
 
   const ModelConfig& config() const { return config_; }
-  // Looks at the directory once: loads what is new, drops what is not needed. One thread at a time.
+  // Looks at the base path once: loads what is new, drops what is not needed. One thread at a time.
   void poll();
   // Drops what has had its last request. poll() does it too.
   void drop_unused();

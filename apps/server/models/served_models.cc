@@ -138,7 +138,7 @@ Status ServedModels::change(const std::vector<ModelConfig>& configs) {
     model->wait_until_tried();
     if (const auto& versions = *model->versions(); !versions.find({}).ok())
       return Status(Code::kInvalid, "the model " + versions.config().name + " has no version that can be loaded in '" +
-                                        versions.config().directory + "'; nothing was changed");
+                                        versions.config().base_path + "'; nothing was changed");
   }
   Models gone;
   {

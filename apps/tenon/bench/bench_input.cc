@@ -1,13 +1,14 @@
 #include "bench/bench_input.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
+#include <optional>
 
 #include "bench/input_rate.h"
 #include "bench/made_lines.h"
 #include "bench/made_photos.h"
 #include "command.h"
+#include "temporary_directory.h"
 #include "tenon/element_maps.h"
 #include "tenon/image_maps.h"
 #include "tenon/input.h"
@@ -24,23 +25,14 @@ constexpr int64_t kLinesAPhoto = 100;
 // Where a case has its files; removed at the end unless the user named it.
 class Place {
  public:
-  explicit Place(const std::string& named) : path_(named), kept_(!named.empty()) {
-    if (kept_) return;
-    std::string made = (std::filesystem::temp_directory_path() / "tenon-bench-XXXXXX").string();
-    if (!mkdtemp(made.data())) throw Error(Status(Code::kUnavailable, "no temporary directory '" + made + "'"));
-    path_ = made;
+  explicit Place(const std::string& named) : named_(named) {
+    if (named_.empty()) own_.emplace();
   }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  ~Place() {
-    std::error_code ignored;
-    if (!kept_) std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return own_ ? own_->path() : named_; }
 
  private:
-  std::string path_;
-  bool kept_;
+  std::string named_;
+  std::optional<TemporaryDirectory> own_;
 };
 
 InputOptions photo_options(const std::string& directory, uint64_t seed) {

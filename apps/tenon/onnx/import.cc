@@ -3,10 +3,8 @@
 #include "export_flags.h"
 #include "model/model_flags.h"
 #include "onnx/dims.h"
+#include "onnx/version.h"
 #include "process.h"
-#include "tenon/export.h"
-#include "tenon/exported_model.h"
-#include "tenon/onnx.h"
 
 namespace tenon::runner {
 namespace {
@@ -23,15 +21,7 @@ int run_import(const Flags& flags, const std::vector<std::string>& words) {
   const ExportOptions options = export_options(flags);
   const OnnxModel model = import_onnx(words[0], {.dims = dims_of(flags)}).take();
   const Strategy strategy(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed"))});
-  const std::vector<FeatureSpec> features = model.features();
-  {  // makes the variables, with the file's values
-    Arrays example;
-    for (const FeatureSpec& feature : features)
-      example.emplace(feature.name, Array(feature.batch_type(strategy.num_replicas_in_sync())));
-    Function first = strategy.function(model, {.name = "model"});
-    (void)first(example);
-  }
-  const std::string path = export_function(strategy, model, features, output, options).take();
+  const std::string path = write_version(model, strategy, output, options);
   int64_t parameters = 0;
   for (const OnnxVariable& v : model.variables()) parameters += v.type.shape.elements();
   if (flags.boolean("json"))

@@ -9,12 +9,15 @@
 #include <thread>
 
 #include "command.h"
+#include "onnx/dims.h"
 #include "process.h"
+#include "serve/onnx_models.h"
 #include "serve/serve_models.h"
 #include "serve/text_models.h"
 #include "server/grpc/grpc_api.h"
 #include "server/http/http_server.h"
 #include "server/http/tls.h"
+#include "server/models/base_path.h"
 #include "server/models/exported.h"
 #include "server/rest/rest_api.h"
 #include "tenon/devices.h"
@@ -27,7 +30,11 @@ using std::chrono::milliseconds;
 
 void declare_serve(Flags& flags, const std::vector<std::string>&) {
   flags.leave_out({"seed", "verbose"});
-  flags.texts("model", "NAME=DIR of a model: DIR has its versions, as tenon export writes them; once for each model");
+  flags.texts(
+      "model",
+      "NAME=DIR of a model: DIR has its versions, as tenon export writes them; or NAME=FILE.onnx; once for each "
+      "model");
+  add_dim_flag(flags);
   flags.texts("translate",
               "NAME=MODEL_DIR of a transformer that was trained: it answers lines with their translations");
   flags.texts("summarize", "NAME=MODEL_DIR of one that was trained on summaries");
@@ -191,15 +198,26 @@ void print_address(const Flags& flags, int port) {
                                    : "listening at " + address);
 }
 
+// Of ONNX files. Throws where a model lies nowhere.
+std::map<std::string, int64_t> checked_dims(const Flags& flags, const std::vector<server::ModelConfig>& configs) {
+  std::vector<std::string> base_paths;
+  for (const server::ModelConfig& config : configs) {
+    if (!server::is_base_path(config.base_path))
+      throw Error(Status(Code::kUnavailable,
+                         "'" + config.base_path + "' of the model " + config.name + " is no directory or ONNX file"));
+    base_paths.push_back(config.base_path);
+  }
+  std::map<std::string, int64_t> dims = dims_of(flags);
+  expect_dims(dims, base_paths);
+  return dims;
+}
+
 int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   const std::vector<server::ModelConfig> configs = served_models_of(flags, words);
   const std::vector<TextModelNamed> named = texts_named(flags, configs);
-  for (const server::ModelConfig& config : configs)
-    if (std::error_code error; !std::filesystem::is_directory(config.directory, error))
-      throw Error(
-          Status(Code::kUnavailable, "'" + config.directory + "' of the model " + config.name + " is no directory"));
+  const std::map<std::string, int64_t> dims = checked_dims(flags, configs);
   // Else each version would fail by itself, and the server would wait for others.
-  if (const std::string& device = flags.text("device"); device != "auto") (void)resolve_device(device).take();
+  if (flags.text("device") != "auto") (void)resolve_device(flags.text("device")).take();
   set_stdout(Stdout::kLog);
   allow_many_files();
   keep_little_memory();
@@ -211,10 +229,10 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   server::Metrics metrics;
   std::unique_ptr<server::HttpServer> server;  // ends after the models, which still answer
   const server::ServerLog log = log_of(flags.boolean("json"));
-  const auto models = server::ServedModels::open(
-                          configs, server::exported_model_loader(flags.text("device"), flags.integer("max_batch_rows")),
-                          batch_options(flags), &metrics, log)
-                          .take();
+  const std::string& device = flags.text("device");
+  const server::ModelLoader loader =
+      with_onnx(server::exported_model_loader(device, flags.integer("max_batch_rows")), device, dims);
+  const auto models = server::ServedModels::open(configs, loader, batch_options(flags), &metrics, log).take();
   const server::TextModels texts = text_models(flags, named, &metrics);
   const server::TextApi text_api(&texts, rest.request_timeout);
   for (const std::string& name : text_api.names()) log(name + " is ready");
@@ -239,8 +257,9 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
 
 const Command kServe{
     .name = "serve",
-    .arguments = "--model NAME=DIR .. [FLAGS]",
-    .summary = "Answers for exported models, by TF Serving's REST and gRPC interfaces, and for models of text",
+    .arguments = "--model NAME=DIR|FILE.onnx .. [FLAGS]",
+    .summary =
+        "Answers for exported models and ONNX files, by TF Serving's REST and gRPC interfaces, and for models of text",
     .declare = declare_serve,
     .run = run_serve,
 };

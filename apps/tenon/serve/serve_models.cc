@@ -57,23 +57,14 @@ ModelConfig& model_named(std::vector<ModelConfig>* models, const char* flag, con
   throw UsageError{format("--%s: there is no model '%s'; expected %s", flag, name.c_str(), listed(names).c_str())};
 }
 
-// A file of ONNX becomes versions first.
-void refuse_onnx(const std::string& text) {
-  const std::string path = text.substr(text.find('=') + 1);  // all of it where there is no =
-  std::error_code error;
-  if (!path.ends_with(".onnx") || std::filesystem::is_directory(path, error)) return;
-  throw UsageError{
-      format("--model: '%s' is an ONNX file, expected a directory of versions: `tenon import %s --output "
-             "DIR` writes one, then --model %s=DIR",
-             path.c_str(), path.c_str(), path.size() < text.size() ? text.substr(0, text.find('=')).c_str() : "NAME")};
-}
-
+// NAME=PATH; or a file of ONNX, which gives the name.
 void add_model(std::vector<ModelConfig>* models, const std::string& text) {
-  refuse_onnx(text);
-  const auto [name, directory] = named_directory("model", text);
+  const bool names_file = text.ends_with(".onnx") && text.find('=') == text.npos;
+  const auto [name, base_path] =
+      named_directory("model", names_file ? std::filesystem::path(text).stem().string() + "=" + text : text);
   for (const ModelConfig& model : *models)
     if (model.name == name) throw UsageError{format("--model: two models are called '%s'", name.c_str())};
-  models->push_back({name, directory});
+  models->push_back({name, base_path});
 }
 
 void add_versions(std::vector<ModelConfig>* models, const Setting& s) {
@@ -120,7 +111,7 @@ std::vector<ModelConfig> served_models_of(const Flags& flags, const std::vector<
   for (const std::string& text : words) add_model(&models, text);
   const bool texts =
       !flags.list("translate").empty() || !flags.list("summarize").empty() || !flags.list("generate").empty();
-  if (models.empty() && !texts) throw UsageError{"expected --model NAME=DIR"};
+  if (models.empty() && !texts) throw UsageError{"expected --model NAME=DIR or FILE.onnx"};
   const std::vector<Setting> versions = settings_of(flags, "versions", "NAME=N or NAME=all");
   for (const Setting& s : versions) add_versions(&models, s);
   for (const Setting& s : settings_of(flags, "version_labels", "NAME:LABEL=VERSION")) add_label(&models, s);

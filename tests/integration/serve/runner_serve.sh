@@ -19,13 +19,17 @@ done
 echo '# mistakes'
 serve=("$tenon" serve --port 0 --device cpu)
 one="mlp=$work/exported/of_first"
-expect 2 'expected --model NAME=DIR' "${serve[@]}"
+expect 2 'expected --model NAME=DIR or FILE.onnx' "${serve[@]}"
 expect 2 "--model: expected NAME=DIR, found 'mlp'" "${serve[@]}" --model mlp
-expect 2 'tenon import net.onnx --output DIR' "${serve[@]}" --model m=net.onnx
-expect 2 'tenon import net.onnx --output DIR' "${serve[@]}" net.onnx
+expect 1 "'net.onnx' of the model m is no directory or ONNX file" "${serve[@]}" --model m=net.onnx
+expect 1 "'$work/net.onnx' of the model net is no directory or ONNX file" "${serve[@]}" "$work/net.onnx"
+expect 2 "--model: 'a b' is no name of a model" "${serve[@]}" "a b.onnx"
+expect 2 "--dim: no ONNX file that is served has a dimension 'sequence'; expected none" "${serve[@]}" --model "$one" --dim sequence=3
+expect 2 "--dim: no ONNX file that is served has a dimension 'sequenc'; expected sequence" \
+  "${serve[@]}" "$here/../../fixtures/onnx/tokens_next/model.onnx" --dim sequenc=3
 expect 2 "--model: 'a/b' is no name of a model" "${serve[@]}" --model a/b=x
 expect 2 "--model: two models are called 'mlp'" "${serve[@]}" --model "$one" --model "$one"
-expect 1 "nowhere' of the model mlp is no directory" "${serve[@]}" --model "mlp=$work/nowhere"
+expect 1 "nowhere' of the model mlp is no directory or ONNX file" "${serve[@]}" --model "mlp=$work/nowhere"
 expect 2 "--versions: there is no model 'mpl'; expected mlp" "${serve[@]}" --model "$one" --versions mpl=2
 expect 2 "--versions: expected NAME=N with N of 1 and more, or NAME=all, found 'mlp=0'" "${serve[@]}" --model "$one" --versions mlp=0
 expect 2 "--version_labels: expected NAME:LABEL=VERSION, found 'mlp=1'" "${serve[@]}" --model "$one" --version_labels mlp=1

@@ -16,6 +16,7 @@ import shutil
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -28,6 +29,8 @@ from serving import Connection, Server, png, request  # noqa: E402
 TENON, WORK = sys.argv[1], pathlib.Path(sys.argv[2])
 del sys.argv[1:3]
 PREDICT = "/v1/models/mlp:predict"
+CASES = pathlib.Path(__file__).resolve().parents[2] / "fixtures" / "onnx"
+os.environ["TMPDIR"] = tempfile.mkdtemp(dir=WORK)  # of the servers
 FILES = [png(8, 8, color) for color in ((10, 10, 10), (120, 20, 200), (190, 190, 190))]
 
 
@@ -96,6 +99,52 @@ class ServeTest(unittest.TestCase):
             self.assertEqual(server.ask("GET", "/readyz")[0], 503)
             self.check_answer(server.ask("POST", PREDICT, rows_of(FILES)))
             self.assertEqual(len([line for line in server.log if line.startswith("half 1 cannot be loaded: ")]), 1)
+
+    def test_onnx_files_answer_as_the_models_that_they_are_of(self):
+        files = {model: WORK / f"{model}.onnx" for model in ("first", "second")}
+        for model, path in files.items():
+            subprocess.run([TENON, "export", "--model_dir", str(WORK / model), "--format", "onnx", "--output", str(path), "--device", "cpu"],
+                           check=True, stdout=subprocess.DEVNULL)
+        net, root, tokens = WORK / "net.onnx", WORK / "onnx_versions", CASES / "tokens_next" / "model.onnx"
+        shutil.copy(files["first"], net)
+        for number, model in enumerate(("first", "second"), 1):  # as exports to a directory are, and Triton's
+            (root / str(number)).mkdir(parents=True, exist_ok=True)
+            shutil.copy(files[model], root / str(number) / "model.onnx")
+        image = {"signature_name": "tensor", "instances": [[[[0.01 * (8 * row + column)] for column in range(8)] for row in range(8)]] * 3}
+
+        def probabilities(server, name):
+            status, body = server.ask("POST", f"/v1/models/{name}:predict",
+                                      image if name in ("first", "second") else {"instances": image["instances"]})
+            self.assertEqual(status, 200, body)
+            return [p["probabilities"] for p in json.loads(body)["predictions"]]
+
+        def check_same(rows, others):
+            for row, other in zip(rows, others, strict=True):
+                for mine, theirs in zip(row, other, strict=True):
+                    self.assertAlmostEqual(mine, theirs, delta=2e-6)
+
+        with Server(TENON, f"first={versions('one', 'first')}", f"second={versions('other', 'second')}", str(net), "--model",
+                    f"versions={root}", "--model", f"tokens={tokens}", "--dim", "sequence=5", "--poll_seconds", "0.05") as server:
+            check_same(probabilities(server, "net"), probabilities(server, "first"))
+            check_same(probabilities(server, "versions"), probabilities(server, "second"))
+            metadata = json.loads(server.ask("GET", "/v1/models/tokens/metadata")[1])["metadata"]["signature_def"]["signature_def"]
+            self.assertEqual([d["size"] for d in metadata["serving_default"]["inputs"]["input_ids"]["tensor_shape"]["dim"]], ["-1", "5"])
+
+            def state():
+                newest = json.loads(server.ask("GET", "/v1/models/net")[1])["model_version_status"][0]
+                return int(newest["version"]), newest["state"]
+
+            self.assertEqual(state(), (net.stat().st_mtime_ns // 1000000, "AVAILABLE"))
+            for content, done in ((b"half a file", "END"), (files["second"].read_bytes(), "AVAILABLE")):
+                (WORK / "net.part").write_bytes(content)
+                os.replace(WORK / "net.part", net)
+                wanted = net.stat().st_mtime_ns // 1000000, done
+                while state() != wanted:
+                    time.sleep(0.01)
+                check_same(probabilities(server, "net"), probabilities(server, "second" if done == "AVAILABLE" else "first"))
+            self.assertEqual(server.end(), 0)
+        self.assertEqual(len([line for line in server.log if "cannot be loaded" in line]), 1)
+        self.assertEqual(list(pathlib.Path(os.environ["TMPDIR"]).glob("tenon-*")), [])
 
     def test_a_load_that_is_refused_tells_the_status(self):
         models = versions("one", "first")

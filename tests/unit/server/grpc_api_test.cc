@@ -65,7 +65,7 @@ class GrpcApiTest : public ::testing::Test {
       if (model.ok()) gate = static_cast<HalfPlus&>(**model).gate;
       return model;
     };
-    models = ServedModels::open({{.name = "half", .directory = root_.path() + "/half", .labels = {{"good", 1}}}},
+    models = ServedModels::open({{.name = "half", .base_path = root_.path() + "/half", .labels = {{"good", 1}}}},
                                 loader, {.max_queued_rows = 8}, &metrics, [](const std::string&) {})
                  .take();
     auto text = std::make_unique<Shouting>();
@@ -340,7 +340,7 @@ TEST_F(GrpcApiTest, OtherModelsTakeTheirPlace) {
   EXPECT_EQ(refused({.name = "half", .base_path = root_.path() + "/broken"}),
             "3 the model half has no version that can be loaded in '" + root_.path() + "/broken'; nothing was changed");
   EXPECT_EQ(refused({.name = "half", .base_path = root_.path() + "/.."}),
-            "3 model 'half': base_path '" + root_.path() + "/..' is no directory in '" + root_.path() +
+            "3 model 'half': base_path '" + root_.path() + "/..' is no directory or file in '" + root_.path() +
                 "', which --allow_reload_config names");
   EXPECT_EQ(refused({.name = "a/b", .base_path = half}),
             "3 model 'a/b': that is no name of a model: it becomes a part of addresses");

@@ -27,7 +27,7 @@ class HttpTest : public ::testing::Test {
       gate = static_cast<HalfPlus&>(**model).gate;
       return model;
     };
-    models = ServedModels::open({{.name = "half", .directory = directory.path(), .labels = {{"good", 1}}}}, loader,
+    models = ServedModels::open({{.name = "half", .base_path = directory.path(), .labels = {{"good", 1}}}}, loader,
                                 batching, &metrics, [](const std::string&) {})
                  .take();
     api = std::make_unique<RestApi>(models.get(), &metrics, std::move(rest));

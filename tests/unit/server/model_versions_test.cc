@@ -15,7 +15,7 @@ class ModelVersionsTest : public ::testing::Test {
  protected:
   void make(ModelConfig config = {}) {
     config.name = "half";
-    config.directory = directory.path();
+    config.base_path = directory.path();
     versions = std::make_unique<ModelVersions>(config, load_half_plus, BatchOptions{}, &metrics,
                                                [this](const std::string& line) { log.push_back(line); });
   }
@@ -53,6 +53,30 @@ TEST_F(ModelVersionsTest, TheNewestIsServedAndANewerOneTakesItsPlace) {
   std::filesystem::remove_all(directory.path() + "/10");
   versions->poll();
   EXPECT_EQ(chosen(), 9);
+}
+
+TEST_F(ModelVersionsTest, AFileIsAVersionOfItsTime) {
+  const std::string file = directory.path() + "/half/plus";
+  const auto put = [&](const char* text, int64_t milliseconds) {
+    directory.write("half/plus", text);
+    std::filesystem::last_write_time(
+        file, std::chrono::file_clock::from_sys(std::chrono::sys_time(std::chrono::milliseconds(milliseconds))));
+  };
+  ModelConfig config{"half", file};
+  versions = std::make_unique<ModelVersions>(
+      config, [&](const std::string& path) { return load_half_plus(std::filesystem::path(path).parent_path()); },
+      BatchOptions{}, &metrics, [this](const std::string& line) { log.push_back(line); });
+  versions->poll();
+  EXPECT_EQ(states(), "");
+  put("1", 1764194400123);
+  versions->poll();
+  EXPECT_EQ(states(), "1764194400123 AVAILABLE");
+  put("2", 1764194400124);
+  versions->poll();
+  EXPECT_EQ(states(), "1764194400124 AVAILABLE, 1764194400123 END");
+  put("3", 1700000000000);  // an older one in its place
+  versions->poll();
+  EXPECT_EQ(chosen(), 1700000000000);
 }
 
 TEST_F(ModelVersionsTest, AnOldVersionIsDroppedAfterItsLastRequest) {
