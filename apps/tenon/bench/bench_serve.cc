@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "serve/onnx_models.h"
 #include "server/json/base64.h"
 #include "server/load/load.h"
 #include "tenon/exported_model.h"
@@ -78,7 +79,13 @@ Asked asked_of(const Flags& flags) {
   const std::string model = flags.required("model");
   const size_t equals = model.find('=');
   if (equals == model.npos || equals == 0) throw UsageError{"--model: expected NAME=DIR, found '" + model + "'"};
-  ExportedModel opened = ExportedModel::open(version_of(model.substr(equals + 1))).take();
+  const std::string version = version_of(model.substr(equals + 1));
+  if (const std::string file = onnx_file_of(version); !file.empty())
+    throw UsageError{
+        format("--model: '%s' is an ONNX file, expected a version that says what it takes: `tenon import %s "
+               "--output DIR` writes one",
+               file.c_str(), file.c_str())};
+  ExportedModel opened = ExportedModel::open(version).take();
   const bool image = !flags.text("image").empty();
   const ServingSignature* signature = signature_of(opened, flags.text("signature"), image);
   if (takes_images(*signature) != image)

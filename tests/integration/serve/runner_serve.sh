@@ -42,6 +42,8 @@ expect 1 "'nowhere' is no address of this machine" "${serve[@]}" --model "$one" 
 expect 1 "device 'nowhere'" "$tenon" serve --port 0 --device nowhere --model "$one"
 expect 2 "--allow_reload_config: '$work/none' is no directory" "${serve[@]}" --model "$one" --grpc_port 0 --allow_reload_config "$work/none"
 expect 2 '--allow_reload_config needs --grpc_port' "${serve[@]}" --model "$one" --allow_reload_config "$work"
+expect 2 "model.onnx' is an ONNX file, expected a version that says what it takes: \`tenon import" \
+  "$tenon" bench serve --model "m=$here/../../fixtures/onnx/tokens_next/model.onnx"
 "$tenon" bench serve --help >"$work/help"
 grep -q -- '--rate' "$work/help" || complain 'bench serve --help does not tell of --rate'
 grep -qE '^(Cases|Ops|Inputs)' "$work/help" && complain 'bench serve --help tells of other benchmarks'
