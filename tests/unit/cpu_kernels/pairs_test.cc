@@ -14,7 +14,15 @@ struct Size {
 };
 
 TEST_P(Pairs, ADotIsTheDefinitionBitByBit) {
-  for (const Size s : {Size{3, 2, 1}, {7, 17, 19}, {16, 48, 64}, {13, 70, 33}, {50, 300, 20}, {97, 130, 514}})
+  for (const Size s : {Size{3, 2, 1},
+                       {7, 17, 19},
+                       {16, 48, 64},
+                       {13, 70, 33},
+                       {50, 300, 20},
+                       {97, 130, 514},
+                       {1, 140, 480},
+                       {4, 300, 386},
+                       {5, 1100, 66}})
     for (const bool ta : {false, true})
       for (const bool tb : {false, true}) {
         const Halves a = numbers(s.m * s.k, -20, 20), b = numbers(s.k * s.n, -20, 20);
@@ -42,23 +50,25 @@ TEST_P(Pairs, ADotIsTheDefinitionBitByBit) {
 TEST_P(Pairs, DotsOfSeveralMatricesAreTheDefinitionBitByBit) {
   const int64_t batch = 3, m = 14, n = 40, k = 300;
   const Halves a = numbers(batch * m * k, -20, 20), b = numbers(batch * k * n, -20, 20);
-  for (const bool ta : {false, true}) {
-    const Floats c = run(1, [&](NodeRun& node) {
+  for (const auto [ta, tb] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    const Floats c = run(1, [&, ta = ta, tb = tb](NodeRun& node) {
                        node.in(TENON_BF16, ta ? Dims{batch, k, m} : Dims{batch, m, k}, a);
-                       node.in(TENON_BF16, {batch, k, n}, b)
+                       node.in(TENON_BF16, tb ? Dims{batch, n, k} : Dims{batch, k, n}, b)
                            .out(TENON_F32, {batch, m, n})
                            .op("dot")
                            .attr_bool("ta", ta)
+                           .attr_bool("tb", tb)
                            .attr_dtype("out", TENON_F32);
                      }).get(0);
     for (int64_t p = 0; p < batch; ++p)
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n; ++j) {
-          const float want = sum_of_pairs(k, [&](int64_t t) {
-            return std::pair{value(a, p * m * k + (ta ? t * m + i : i * k + t)), value(b, (p * k + t) * n + j)};
+          const float want = sum_of_pairs(k, [&, ta = ta, tb = tb](int64_t t) {
+            return std::pair{value(a, p * m * k + (ta ? t * m + i : i * k + t)),
+                             value(b, p * k * n + (tb ? j * k + t : t * n + j))};
           });
           ASSERT_EQ(bits_of(c[static_cast<size_t>((p * m + i) * n + j)]), bits_of(want))
-              << "ta " << ta << " at " << p << ", " << i << ", " << j;
+              << "ta " << ta << " tb " << tb << " at " << p << ", " << i << ", " << j;
         }
   }
 }

@@ -61,7 +61,6 @@ void Gemm::choose_blocks(int64_t enough) {
   const bool small = threads_ == 1;
   const bool whole_rows = consumed_ && s_.n <= kWholeRows && (!s_.pairs || s_.k * s_.n < kManyWeights);
   nc_ = std::min(whole_rows ? kWholeRows : kPackedColumns, round_up(s_.n, 16));
-  own_ld_ = std::min(nc_, s_.n);
   mc_ = std::min(kPackedRows, round_up(s_.m, kTileRows));
   const auto units = [&] { return s_.batch * ceil_div(s_.m, mc_) * ceil_div(s_.n, nc_); };
   // C small and K long: every element of A and B is packed once, by the chunk that it lies in.
@@ -69,7 +68,7 @@ void Gemm::choose_blocks(int64_t enough) {
     chunks_ = kDepthChunks;
   const int64_t rows = tiles_ ? 2 * kTileSide : 2 * kTileRows, least_rows = tiles_ ? rows : 2 * rows;
   const auto narrow = [&](int64_t least) {
-    while (!small && !consumed_ && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > least_rows)) {
+    while (!small && chunks_ == 1 && units() < enough && (nc_ > least || mc_ > least_rows)) {
       if (nc_ > least && (nc_ >= mc_ || mc_ <= least_rows))
         nc_ = round_up(nc_ / 2, 16);
       else
@@ -81,6 +80,7 @@ void Gemm::choose_blocks(int64_t enough) {
   if (!small && !consumed_ && chunks_ == 1 && units() < enough && terms() >= 1024)
     chunks_ = std::min(kDepthChunks, terms() / kDepth);
   narrow(std::max<int64_t>(32, kPanelColumns));
+  own_ld_ = std::min(nc_, s_.n);
   row_blocks_ = ceil_div(s_.m, mc_);
   column_blocks_ = ceil_div(s_.n, nc_);
 }
@@ -155,7 +155,7 @@ void Gemm::blocks(const Call& call, const GemmData& d) const {
     block.k = 0;
     block.depth = s_.k;
     block.partial = false;
-    block.next = end < part.end ? d.b + block.column + nc_ : nullptr;
+    block.next = end < part.end ? b_at(d.b, 0, block.column + nc_) : nullptr;
     const int64_t c = p * s_.m * s_.n;
     const GemmData one{d.a + p * a_size(),
                        d.b + p * b_size(),
@@ -235,7 +235,8 @@ void Gemm::multiply(const GemmData& d, const Block& block, int64_t k, Slice rows
 }
 
 void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
-  if (block.rows <= kFewestRows && !s_.pairs) return few_rows(d, block);
+  if (block.rows <= kFewestRows && !s_.pairs)
+    return s_.plain_b ? few_rows<uint16_t>(d, block) : few_rows<float>(d, block);
   Panel panel;
   panel.runs = kNoRuns;
   panel.a_rows = a_rows_.data() + block.row;
@@ -255,20 +256,23 @@ void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
       panel.norm = last && !block.partial ? d.norm.at(j) : ColumnNorm{};
       panel.residual = last && d.residual ? d.residual + block.row * s_.n + j : nullptr;
       panel.act = last && !block.partial ? s_.act : TENON_ACT_NONE;
-      const float* const b = d.b + k * s_.n;
+      const void* const b = b_at(d.b, k, j);
       if (panel.columns == kPanelColumns) {
-        panel.w = b + j;
+        panel.w = static_cast<const float*>(b);
         panel.w_step = s_.n;
         run_streamed(panel,
                      {room,
-                      j + panel.columns < end ? b + j + panel.columns
+                      j + panel.columns < end ? b_at(d.b, k, j + panel.columns)
                       : last                  ? block.next
-                                              : b + kc_ * s_.n + block.column,
-                      s_.n},
+                                              : b_at(d.b, k + kc_, block.column),
+                      s_.n, s_.plain_b},
                      block.rows);
         continue;
       }
-      pack_panels(b + j, panel.run_length, panel.columns, s_.n, panel.run_length, room);
+      if (s_.plain_b)
+        widen_panels(static_cast<const uint16_t*>(b), panel.run_length, panel.columns, s_.n, panel.run_length, room);
+      else
+        pack_panels(static_cast<const float*>(b), panel.run_length, panel.columns, s_.n, panel.run_length, room);
       panel.w = room;
       panel.w_step = padded_columns(panel.columns);
       run_panel(panel, block.rows);
@@ -276,7 +280,7 @@ void Gemm::streamed(const GemmData& d, const Block& block, float* room) const {
 }
 
 void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const {
-  if (s_.plain_b) {
+  if (s_.plain_b && !s_.tb) {
     const uint16_t* const rows = reinterpret_cast<const uint16_t*>(b) + (s_.pairs ? 2 : 1) * at * s_.n + block.column;
     if (!s_.pairs) return widen_panels(rows, depth, block.columns, s_.n, kc_, out);
     return pair_panels(rows, rows + s_.n, depth, block.columns, 2 * s_.n, kc_, out);
@@ -286,8 +290,23 @@ void Gemm::pack_b(const float* b, const Block& block, int64_t at, int64_t depth,
     const int64_t columns = panel_columns(block.columns - j), width = padded_columns(columns);
     float* to = out + j * kc_;
     if (columns < width) std::fill(to, to + depth * width, 0.0f);
-    transpose(b + (block.column + j) * s_.k + at, columns, depth, s_.k, to, width);
+    turn_b(b, block.column + j, columns, at, depth, to);
     j += columns;
+  }
+}
+
+void Gemm::turn_b(const float* b, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const {
+  const int64_t width = padded_columns(rows);
+  if (!s_.plain_b) return transpose(b + row * s_.k + at, rows, depth, s_.k, out, width);
+  // Words of two are turned to the end of the panel; what they hold is written over them.
+  float* const words = out + depth / 2 * width;
+  transpose(b + (row * s_.k + at) / 2, rows, depth / 2, s_.k / 2, words, width);
+  using Two = Pairs<Lanes8>;
+  for (int64_t i = 0; i < depth / 2 * width; i += Two::kLanes) {
+    const Two::Vector word = Two::load(words + i);
+    float* const to = out + (i / width * 2) * width + i % width;
+    Two::store(to, Two::high(word));
+    Two::store(to + width, Two::low(word));
   }
 }
 
@@ -356,8 +375,8 @@ void Gemm::split(const Call& call, const GemmData& d) const {
       for (int64_t j = 0; j < s_.n; j += nc_)
         product(one,
                 {0, s_.m, j, std::min(nc_, s_.n - j), k, std::min(depth, s_.k - k), true,
-                 j + nc_ < s_.n     ? d.b + k * s_.n + j + nc_
-                 : u + 1 < part.end ? d.b + (k + depth) * s_.n
+                 j + nc_ < s_.n     ? b_at(d.b, k, j + nc_)
+                 : u + 1 < part.end ? b_at(d.b, k + depth, 0)
                                     : nullptr},
                 static_cast<float*>(call.thread_scratch));
   }

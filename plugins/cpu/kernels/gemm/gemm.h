@@ -16,8 +16,8 @@ struct GemmShape {
   // A and B are what such words hold, widened: f32, in the order in which a pair is added (widen_rows). The sums have the
   // same bits. REQUIRES k even
   bool widened = false;
-  // A, B [K, n] is bf16 as it lies, which is paired or widened while it is packed; K is 2 k of pairs, else k.
-  // REQUIRES packs_a(), packs_b().
+  // A, B is bf16 as it lies, which is paired or widened while it is packed; K is 2 k of pairs, else k. REQUIRES packs_a(),
+  // packs_b().
   bool plain_a = false, plain_b = false;
   std::vector<int64_t> a_at =
       {};  // where the rows of A begin, or empty: one after the other. REQUIRES batch 1, n above 1, not ta
@@ -63,12 +63,15 @@ class Gemm {
     return vector_ || streamed_ || chunks_ > 1 || consumed_ || slab_ || thin_ || s_.batch > 1 ? 0 : row_blocks_;
   }
   int64_t block_rows() const { return mc_; }  // of C, that a consumer gets at most
-  // Whether all of A, of B [k, n] is packed before it is multiplied: then it may come as it lies.
+  // Whether all of A, of B is packed before it is multiplied: then it may come as it lies.
   bool packs_a() const {
     if (s_.ta) return slab_ || ((s_.widened || tiles_) && packs_a_);
     return s_.widened && !streamed_ && s_.a_at.empty() && column_blocks_ <= 2;  // each widens it again
   }
-  bool packs_b() const { return !s_.tb && !vector_ && !direct_ && !streamed_; }
+  bool packs_b() const {
+    if (vector_ || direct_) return false;
+    return s_.tb || streamed_ ? s_.widened && !slab_ : true;
+  }
   // Whether sums are split over K: then C has few elements.
   bool splits() const { return chunks_ > 1; }
   // Called by every thread of the gang; has a barrier inside only when K is split.
@@ -77,8 +80,8 @@ class Gemm {
  private:
   struct Block {
     int64_t row, rows, column, columns, k, depth;
-    bool partial;       // no activation yet
-    const float* next;  // where the B of this thread's next block begins, or nullptr
+    bool partial;      // no activation yet
+    const void* next;  // where the B of this thread's next block begins, or nullptr
   };
   void choose_packing();
   void choose_blocks(int64_t enough);  // pieces of work for a few threads
@@ -98,8 +101,11 @@ class Gemm {
                 Panel& panel) const;
   // As product, where rows are so few that B, read once, takes longer than its sums.
   void streamed(const GemmData& d, const Block& block, float* room) const;
+  template <class T>
   void few_rows(const GemmData& d, const Block& block) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
+  // Of B [n, K] some rows, which become columns.
+  void turn_b(const float* b, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   void turn_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   template <class T>
@@ -112,6 +118,10 @@ class Gemm {
   // Floats from a matrix of A, of B to the next one.
   int64_t a_size() const { return s_.m * (s_.plain_a ? terms() : s_.k); }
   int64_t b_size() const { return s_.n * (s_.plain_b ? terms() : s_.k); }
+  // B [K, n] from that row and column on. REQUIRES no pairs of plain_b
+  const void* b_at(const float* b, int64_t row, int64_t column) const {
+    return reinterpret_cast<const char*>(b) + (row * s_.n + column) * (s_.plain_b ? 2 : 4);
+  }
   int64_t packed_row() const { return kc_ + 16; }  // floats of a widened or turned row of A
   int64_t a_room() const;
 

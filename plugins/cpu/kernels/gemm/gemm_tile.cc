@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/bf16.h"
 #include "kernels/gemm/gemm_tile_ends.h"
 #include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/pairs.h"
@@ -140,17 +141,33 @@ void run_panel_of(const Panel& p, int64_t rows) {
 }
 
 // How much of the W to come each step fetches, spread evenly over the tiles.
-constexpr int64_t kFetchSteps = 4;                                   // of k, in which
-constexpr int64_t kFetchLines = kPanelColumns >= 32 ? 2 : 1;         // cache lines are fetched
-constexpr int64_t kFetchParts = kPanelColumns / (16 * kFetchLines);  // of a row
+constexpr int64_t kFetchSteps = 4;  // of k, in which
+template <class T>
+constexpr int64_t kLine = 64 / sizeof(T);
+template <class T>
+constexpr int64_t kFetchLines = kPanelColumns >= 2 * kLine<T> ? 2 : 1;  // cache lines are fetched
+template <class T>
+constexpr int64_t kFetchParts = std::max<int64_t>(1, kPanelColumns / (kLine<T> * kFetchLines<T>));  // of a row
 
+template <class T>
 struct Fetch {
-  const float* at;  // nullptr: nothing
+  const T* at;
   int64_t step;
 };
 
-template <class V, int NV, int R, bool Pack>
-__attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, float* packed, Fetch fetch) {
+// Row k of W as it lies: of halves the second of two comes first.
+template <class V>
+TENON_INLINE typename V::Vector load_row(const float* w, int64_t step, int64_t k, int64_t column) {
+  return V::load(w + k * step + column);
+}
+template <class V>
+TENON_INLINE typename V::Vector load_row(const uint16_t* w, int64_t step, int64_t k, int64_t column) {
+  return widen_bf16<V>(load_as<Halves<V>>(w + (k ^ 1) * step + column));
+}
+
+// T: of W as it lies, which is read where it is packed, and fetched.
+template <class V, class T, int NV, int R, bool Pack>
+__attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, float* packed, Fetch<T> fetch) {
   using Vector = typename V::Vector;
   const int64_t *a_rows = p.a_rows + first, *c_rows = p.c_rows + first;
   Vector acc[R][NV];
@@ -158,7 +175,8 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
   const Clip clip = Clip::of(p.act);
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) start<V, NV, false>(p, tail, c_rows[r], acc[r]);
-  const float* w = p.w;
+  using Source = std::conditional_t<Pack, T, float>;
+  const Source* w = reinterpret_cast<const Source*>(p.w);
   for (int64_t i = 0; i < p.n_runs; ++i) {
     const float* a[R];
 #pragma GCC unroll 8
@@ -166,7 +184,7 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
     const auto step = [&](int64_t k) __attribute__((always_inline)) {
       Vector b[NV];
 #pragma GCC unroll 4
-      for (int v = 0; v < NV; ++v) b[v] = V::load(w + V::kLanes * v);
+      for (int v = 0; v < NV; ++v) b[v] = load_row<V>(w, p.w_step, k, V::kLanes * v);
       if (Pack) {
 #pragma GCC unroll 4
         for (int v = 0; v < NV; ++v) V::store(packed + V::kLanes * v, b[v]);
@@ -178,48 +196,55 @@ __attribute__((noinline)) void streamed_tile(const Panel& p, int64_t first, floa
 #pragma GCC unroll 4
         for (int v = 0; v < NV; ++v) acc[r][v] = V::add_product(acc[r][v], x, b[v]);
       }
-      w += p.w_step;
     };
     int64_t k = 0;
     for (; k + kFetchSteps <= p.run_length; k += kFetchSteps) {
       if (!Pack) {
 #pragma GCC unroll 2
-        for (int64_t line = 0; line < kFetchLines; ++line) __builtin_prefetch(fetch.at + 16 * line, 0, 2);
+        for (int64_t line = 0; line < kFetchLines<T>; ++line) __builtin_prefetch(fetch.at + kLine<T> * line, 0, 2);
         fetch.at += fetch.step;
       }
 #pragma GCC unroll 4
       for (int64_t s = 0; s < kFetchSteps; ++s) step(k + s);
     }
     for (; k < p.run_length; ++k) step(k);
+    w += p.run_length * p.w_step;
   }
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r) finish<V, NV, false>(p, tail, c_rows[r], clip, acc[r]);
   activate<R>(p, c_rows);
 }
 
-template <class V, int NV, int R>
-void last_streamed(const Panel& p, int64_t first, int64_t count, Fetch fetch) {
+template <class V, class T, int NV, int R>
+void last_streamed(const Panel& p, int64_t first, int64_t count, Fetch<T> fetch) {
   if constexpr (R > 0) {
-    if (count == R) return streamed_tile<V, NV, R, false>(p, first, nullptr, fetch);
-    last_streamed<V, NV, R - 1>(p, first, count, fetch);
+    if (count == R) return streamed_tile<V, T, NV, R, false>(p, first, nullptr, fetch);
+    last_streamed<V, T, NV, R - 1>(p, first, count, fetch);
   }
 }
 
+void pack_rows(const float* w, int64_t depth, int64_t step, float* packed) {
+  pack_panels(w, depth, kPanelColumns, step, depth, packed);
+}
+void pack_rows(const uint16_t* w, int64_t depth, int64_t step, float* packed) {
+  widen_panels(w, depth, kPanelColumns, step, depth, packed);
+}
+
 // As all_rows, tile by tile: those after the first fetch a part each, until all is fetched.
-template <class V, int NV, int R>
+template <class V, class T, int NV, int R>
 void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
   Panel p = panel;
   const int64_t units = p.n_runs * (p.run_length / kFetchSteps);
   int64_t r = 0, part = 0;
-  const auto next = [&]() -> Fetch {
-    if (!stream.next || part >= kFetchSteps * kFetchParts) return {kZeros, 0};
-    const float* at = stream.next + part / kFetchParts * units * stream.next_step;
-    return {at + part++ % kFetchParts * 16 * kFetchLines, stream.next_step};
+  const auto next = [&]() -> Fetch<T> {
+    if (!stream.next || part >= kFetchSteps * kFetchParts<T>) return {reinterpret_cast<const T*>(kZeros), 0};
+    const T* at = static_cast<const T*>(stream.next) + part / kFetchParts<T> * units * stream.next_step;
+    return {at + part++ % kFetchParts<T> * kLine<T> * kFetchLines<T>, stream.next_step};
   };
   if (rows < R) {
-    pack_panels(p.w, p.n_runs * p.run_length, kPanelColumns, p.w_step, p.n_runs * p.run_length, stream.packed);
+    pack_rows(reinterpret_cast<const T*>(p.w), p.n_runs * p.run_length, p.w_step, stream.packed);
   } else {
-    streamed_tile<V, NV, R, true>(p, 0, stream.packed, {});
+    streamed_tile<V, T, NV, R, true>(p, 0, stream.packed, {});
     r = R;
   }
   p.w = stream.packed;
@@ -227,7 +252,7 @@ void stream_rows(const Panel& panel, const Stream& stream, int64_t rows) {
   while (r < rows) {
     const int64_t left = rows - r;
     const int64_t some = left >= R + (R + 1) / 2 || left == R ? R : left > R ? (left + 1) / 2 : left;
-    last_streamed<V, NV, R>(p, r, some, next());
+    last_streamed<V, T, NV, R>(p, r, some, next());
     r += some;
   }
 }
@@ -247,11 +272,12 @@ void run_panel(const Panel& p, int64_t rows) {
 
 void run_streamed(const Panel& p, const Stream& stream, int64_t rows) {
   constexpr int kVectors = Lanes::kLanes == 16 ? 4 : 2;
-  if (!p.pairs) return stream_rows<Lanes, kVectors, 6>(p, stream, rows);
+  if (stream.halves) return stream_rows<Lanes, uint16_t, kVectors, 6>(p, stream, rows);
+  if (!p.pairs) return stream_rows<Lanes, float, kVectors, 6>(p, stream, rows);
 #ifdef __AVX512BF16__
-  if (has_pair_products()) return stream_rows<PairProducts, kVectors, 6>(p, stream, rows);
+  if (has_pair_products()) return stream_rows<PairProducts, float, kVectors, 6>(p, stream, rows);
 #endif
-  stream_rows<Pairs<Lanes>, kVectors, 6>(p, stream, rows);
+  stream_rows<Pairs<Lanes>, float, kVectors, 6>(p, stream, rows);
 }
 
 namespace {

@@ -66,9 +66,12 @@ void run_panel(const Panel& panel, int64_t rows);
 
 // The W that is read next. A product of few rows waits for memory rather than for arithmetic.
 struct Stream {
-  float* packed = nullptr;      // room for W as a packed panel
-  const float* next = nullptr;  // the rows that the next panel reads as its W, fetched meanwhile; nullptr: none
-  int64_t next_step = 0;
+  float* packed = nullptr;     // room for W as a packed panel
+  const void* next = nullptr;  // the rows that the next panel reads as its W, fetched meanwhile; nullptr: none
+  int64_t next_step = 0;       // in elements of W
+  // W is bf16 as it lies, in the order of widen_rows (pairs.h): its rows are read in twos, the second first. REQUIRES one run,
+  // of an even length, and no pairs.
+  bool halves = false;
 };
 // run_panel for a whole panel (columns == kPanelColumns). The first rows pack W as they read it, the others read what
 // they packed; as they go on, they fetch `next`, as many rows as W has, into the cache of second level.

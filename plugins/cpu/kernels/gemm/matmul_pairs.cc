@@ -96,7 +96,7 @@ void PairDot::run(const Call& call, const GemmData& d, const RandomStream* strea
   b.make(call, halves(d.b));
   if (bias_values.elements > 0) bias_values.make(call, halves(d.bias));
   if (inside) residual_values.make(call, halves(d.residual));
-  call.barrier();
+  if (!a.ready() || !b.ready() || bias_values.elements > 0 || inside) call.barrier();
   Call inner = call;
   inner.scratch = static_cast<uint8_t*>(call.scratch) + own_scratch;
   const PairEnd end{reinterpret_cast<uint16_t*>(d.c),

@@ -33,6 +33,9 @@ ProductGradient::ProductGradient(int32_t dtype, int64_t m, int64_t n, int64_t k)
     shape.k = shape.pairs ? ceil_div(k, 2) : round_up(k, 2);
     a_ = {.rows = k, .columns = m, .down = true, .wide = shape.widened};
     b_ = {.rows = k, .columns = n, .down = true, .wide = shape.widened};
+    const Gemm packing(shape, true);
+    shape.plain_a = a_.plain = k % 2 == 0 && packing.packs_a();
+    shape.plain_b = b_.plain = k % 2 == 0 && packing.packs_b();
     for (Words* w : {&a_, &b_}) {
       w->at = at_;
       at_ += aligned_room(w->bytes());
@@ -50,7 +53,7 @@ void ProductGradient::run_pairs(const Call& call, const uint16_t* a, const uint1
                                 const GemmConsumer& consumer) const {
   a_.make(call, a);
   b_.make(call, b);
-  call.barrier();
+  if (!a_.ready() || !b_.ready()) call.barrier();
   Call inner = call;
   inner.scratch = static_cast<uint8_t*>(call.scratch) + at_;
   const GemmConsumer rounding{&consumer, consume_rounded};
