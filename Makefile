@@ -127,7 +127,7 @@ bench: build
 	@cmake $(RELEASE) -DTENON_BUILD_BENCH=ON --log-level=WARNING >/dev/null
 	@cmake --build $(RELEASE) --parallel $(JOBS) --target bench/all
 	@for case in $(CASES); do $(TENON) bench step $$case || exit 1; done
-	@$(RELEASE)/bin/input_bench
+	@$(TENON) bench input
 
 # Beside other frameworks, which a virtual environment under build/ gets.
 bench-peers: build

@@ -265,6 +265,9 @@ for at in "$history"/*/; do
   layout "$at" "$work/old.txt" >"$work/old.layout"
   [ "$(version_of "$work/old.txt")" = "$old" ] || fail "the headers in $at are of version $(version_of "$work/old.txt")"
   grep -v '^#' "$at/layout.txt" | cmp -s - "$work/old.layout" || fail "$at/layout.txt is not the layout of the headers beside it"
+  if [ "$status" = frozen ] && ! (cd "$at" && sha256sum --quiet -c SHA256SUMS) >"$work/sums" 2>&1; then
+    fail "version $old is frozen, and its files are not those of that day: $(head -n 1 "$work/sums")"
+  fi
   compare >"$work/found"
   published="$published $old"
   while read -r kind what; do
@@ -294,12 +297,15 @@ if [ "$mode" = freeze ]; then
   done
   made=$at/x86_64-linux
   if [ ! -f "$made/example.so.gz" ] || [ ! -f "$made/skeleton.so.gz" ] || [ ! -f "$made/hashes" ] ||
-    [ ! -f "$made/headers.sha256" ]; then
-    fail "$made lacks example.so.gz, skeleton.so.gz, hashes or headers.sha256; share/keep_abi_binaries.sh makes them"
+    [ ! -f "$made/headers.sha256" ] || [ ! -f "$at/ops.txt" ]; then
+    fail "$at lacks ops.txt, or $(basename "$made") in it example.so.gz, skeleton.so.gz, hashes or headers.sha256; share/keep_abi_binaries.sh makes them"
   elif [ "$(cat "$made/headers.sha256")" != "$(cat "$at"/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1)" ]; then
     fail "$made was built with other headers than $at/tenon/abi; share/keep_abi_binaries.sh renews it"
   fi
-  [ $failures -eq 0 ] && echo frozen >"$at/status"
+  if [ $failures -eq 0 ]; then
+    echo frozen >"$at/status"
+    (cd "$at" && find . -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
+  fi
 fi
 [ $failures -eq 0 ] || exit 1
 for v in $published; do echo "check_abi: version $v ($(cat "$history/$v/status")): all of it is still there"; done

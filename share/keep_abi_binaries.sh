@@ -4,7 +4,7 @@
 #   share/keep_abi_binaries.sh [--history DIR] BUILD       BUILD: a release build of Tenon, up to date
 #
 # `example` is sdk/example, on the SDK's runtime; `skeleton` is what `tenon-new-backend --abi` writes, in C on the ABI alone.
-# Beside them stand the hashes of what they train to. They are stripped and packed, and run on Debian 12 and whatever is newer. A frozen version keeps those that it has.
+# Beside them stand the hashes of what they train to, above them what is promised of the ops. They are stripped and packed, and run on Debian 12 and whatever is newer. A frozen version keeps those that it has.
 # Needs x86-64 Linux, cmake, a C and a C++ compiler, strip, objdump, gzip.
 set -eu
 
@@ -75,4 +75,5 @@ for name in example skeleton; do
   echo "keep_abi_binaries: $at/$machine/$name.so.gz: $(wc -c <"$at/$machine/$name.so.gz") bytes, unpacked $(wc -c <"$library")"
 done
 cp "$work/hashes" "$at/$machine/hashes"
+cp "$build/sdk/ops.txt" "$at/ops.txt"
 cat "$at"/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$at/$machine/headers.sha256"

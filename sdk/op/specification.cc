@@ -134,4 +134,18 @@ std::string document() {
   return out;
 }
 
+std::string promise() {
+  std::string out;
+  for (const Row* row : kRows)
+    out += "op " + std::string(row->name) + " 1 " + (row->level == Level::kComposite ? "composite " : "primitive ") +
+           std::string(row->signature) + "\n";
+  for (const Enumeration& e : kEnumerations) {
+    out += "enum " + std::string(e.name) + " " + std::to_string(e.first);
+    for (const std::string_view value : e.values)
+      if (!value.empty()) out += " " + std::string(value);
+    out += "\n";
+  }
+  return out;
+}
+
 }  // namespace tenon::op

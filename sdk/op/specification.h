@@ -15,5 +15,7 @@ std::string enumerations_of(const Row& row);
 std::string document();
 // tenon/op/spec.h.
 std::string c_header();
+// What a version of the ABI promises of the ops, a line each: "op conv 1 primitive SIGNATURE", "enum reduce 0 sum prod max min".
+std::string promise();
 
 }  // namespace tenon::op

@@ -1,12 +1,17 @@
-// write_specification HEADER DOCUMENT: writes tenon/op/spec.h and op-specification.md from the table of ops.
+// write_specification HEADER DOCUMENT PROMISE: writes tenon/op/spec.h, op-specification.md and ops.txt from the table of ops.
 #include <fstream>
 
 #include "op/specification.h"
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  std::ofstream header(argv[1]), document(argv[2]);
-  header << tenon::op::c_header();
-  document << tenon::op::document();
-  return header.flush() && document.flush() ? 0 : 1;
+  if (argc != 4) return 2;
+  const auto write = [](const char* path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    return static_cast<bool>(file.flush());
+  };
+  return write(argv[1], tenon::op::c_header()) && write(argv[2], tenon::op::document()) &&
+                 write(argv[3], tenon::op::promise())
+             ? 0
+             : 1;
 }

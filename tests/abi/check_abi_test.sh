@@ -17,6 +17,7 @@ fresh() {
   rm -rf "$work/history/1.0/tenon/plugin"
   echo frozen >"$work/history/1.0/status"
   cp "$layout" "$work/history/1.0/layout.txt"
+  (cd "$work/history/1.0" && sha256sum status layout.txt tenon/abi/*.h >SHA256SUMS)
   cp -r "$work/history/1.0/tenon" "$work/headers/"
 }
 change() { # file sed-script
@@ -58,6 +59,14 @@ fresh
 accepted 'version 1.0 (frozen): all of it is still there'
 
 # ---- refused, whatever the minor version ----
+
+# A frozen version is what it was, be the headers changed with it.
+change device.h 's/uint32_t domain;/uint64_t domain;/'
+cp "$work/headers/tenon/abi/device.h" "$work/history/1.0/tenon/abi/device.h"
+"$check" --layout --headers "$work/headers" >"$work/history/1.0/layout.txt"
+refused 'version 1.0 is frozen, and its files are not those of that day: layout.txt: FAILED'
+rm "$work/history/1.0/SHA256SUMS"
+refused 'are not those of that day: sha256sum: SHA256SUMS: No such file or directory'
 minor_1; swap device.h 'uint32_t domain;' 'uint32_t host;'
 refused 'tenon_unit.domain is at offset 16, it was at 12'
 minor_1; swap device.h 'uint64_t memory_bytes;' 'uint64_t max_buffer_bytes;'
@@ -182,10 +191,12 @@ freezes() { # expected exit code, expected text
 }
 fresh
 echo draft >"$work/history/1.0/status"
-freezes 1 'lacks example.so.gz, skeleton.so.gz, hashes or headers.sha256'
+freezes 1 'in it example.so.gz, skeleton.so.gz, hashes or headers.sha256'
 made=$work/history/1.0/x86_64-linux
 mkdir "$made"
 echo >"$made/example.so.gz"; echo >"$made/skeleton.so.gz"; echo >"$made/hashes"; echo 0 >"$made/headers.sha256"
+freezes 1 'lacks ops.txt'
+echo >"$work/history/1.0/ops.txt"
 freezes 1 'was built with other headers'
 cat "$work"/history/1.0/tenon/abi/*.h | sha256sum | cut -d ' ' -f 1 >"$made/headers.sha256"
 cp "$work/headers/tenon/abi/device.h" "$work/kept.h"
