@@ -55,7 +55,7 @@ struct ModelInfo {
   Status (*check)(const Params& params) = nullptr;  // whether its parameters go with each other; nullptr: any do
   const char* family = "";                          // of the catalogue
   bool is_file = false;  // its name is the path of an ONNX file, whose values its weights begin with
-  // Of a file that the runner has no data for: why, and the inputs that it is looked at with, which are made up.
+  // Where the runner has no data for a file: why, and the inputs that it is looked at with, which are made up.
   Status no_data = {};
   std::function<std::vector<BenchFeature>(const Params& params)> inputs = {};
 };

@@ -38,7 +38,7 @@ Discovery discover_backends(std::string_view device) {
   out.directories = search.directories;
   out.refusals = std::move(search.refusals);
   std::vector<Candidate> candidates = find_candidates(search, &out.refusals);
-  const bool named = name != "auto" && name != "tpu";
+  const bool named = !is_choice(name);
   if (named) std::erase_if(candidates, [&](const Candidate& c) { return c.name != name; });
   const auto seen = see_backends(candidates, {spec, named ? Use::kDevice : Use::kUnlessEmulated});
   for (size_t i = 0; i < candidates.size(); ++i) list(candidates[i], seen[i], &out);

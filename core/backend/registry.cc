@@ -37,9 +37,6 @@ struct Cause {
 
 const Use kAnyDevice{"", Use::kUnlessEmulated};
 
-// Names that stand for the best that there is.
-bool is_choice(std::string_view device) { return device == "auto" || device == "tpu"; }
-
 ResolvedDevice resolved(const std::string& device, const std::vector<UnitInfo>& units) {
   const UnitInfo& first = units.front();
   const auto together = [&](const UnitInfo& u) { return u.domain == first.domain; };

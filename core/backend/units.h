@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "backend/device.h"
@@ -10,6 +11,9 @@
 #include "tenon/abi/plugin.h"
 
 namespace tenon {
+
+// Whether a name of a device stands for the best that there is: "auto", "tpu". No backend can have it.
+inline bool is_choice(std::string_view device) { return device == "auto" || device == "tpu"; }
 
 // What the backend says of `spec` ("" = default), range-checked. kUnavailable: there are none here.
 Result<std::vector<UnitInfo>> enumerate_units(const LoadedBackend& backend, const std::string& spec);

@@ -225,8 +225,9 @@ tenon_status compile(tenon_device* handle, const tenon_graph* graph, const tenon
     }
     program->n_results = view.n_results();
     for (uint32_t i = 0; i < view.n_results(); ++i)
-      program->result_bytes += row_major_layout(view.value(view.result(i).value)).bytes *
-                               (view.result(i).mode == TENON_MODE_EACH ? std::max(options.max_iterations, 1u) : 1);
+      if (!view.result(i).alias)
+        program->result_bytes += row_major_layout(view.value(view.result(i).value)).bytes *
+                                 (view.result(i).mode == TENON_MODE_EACH ? std::max(options.max_iterations, 1u) : 1);
     ForecastOptions how;
     how.iterations_per_loop = std::max(options.max_iterations, 1u);
     program->forecast = forecast(view, device.machine, how);

@@ -105,6 +105,13 @@ constexpr const char* kIntroduction =
     "- **Attributes** that have a default may be absent and then mean it. One that is not listed means something that "
     "its\n"
     "  reader does not know, unless its name begins with `tenon.`, a hint: refuse the node.\n"
+    "- **Signature**, the line that stands apart: operands, `;` attributes, `->` results. Classes of dtypes: F floats, "
+    "I i32\n"
+    "  and i64, N both, B bool, A all, M all but u8; `[x]` may be absent, `x:A..` is one or more, `=` says what absence "
+    "means.\n"
+    "- **Results** have the dtype of the first operand and the shape that the meaning gives; `compare` gives bool, `argmax` "
+    "and\n"
+    "  `sort`'s places i32, `constant`, `iota`, `random` and `cast` what `dtype` says.\n"
     "- **Units.** How nodes that several units of one device have become one node; of interest to a device of many "
     "units.\n";
 

@@ -117,7 +117,7 @@ tenon_info info_of(const Compiled& compiled, const Device& device) {
   const std::vector<tenon_allocation>& allocations = compiled.program->description.allocations();
   tenon_info info{};
   info.argument_bytes = plan.argument_bytes;
-  info.result_bytes = plan.results_bytes;
+  info.result_bytes = plan.results_bytes(compiled.program->max_iterations);
   info.workspace_bytes = plan.arena_bytes();
   info.code_bytes = compiled.code_bytes;
   info.peak_bytes = info.argument_bytes + info.result_bytes + info.workspace_bytes + info.code_bytes;

@@ -212,7 +212,7 @@ int main(int argc, char** argv) {
   }
   check_no_padding();
   check_sizes_first();
-  static const char* const headers[] = {"types.h", "op.h", "optimizer.h", "device.h", "plugin.h"};
+  static const char* const headers[] = {"types.h", "op.h", "optimizer.h", "device.h", "plugin.h", "forecast.h"};
   for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); ++i) check_header(argv[2], headers[i]);
   int current = 0;
   for (int i = 3; i < argc; ++i) current |= check_golden(argv[i]);

@@ -99,7 +99,7 @@ expect 1 "device 'nosuch'" "$tenon" inspect plan mlp --device nosuch
 expect 0 '' "$tenon" inspect ops conv
 grep -q 'x:F w:F' "$work/out" || complain 'inspect ops shows no signature'
 
-# Published counts (keras.md, systems.md A4; for the CIFAR network: trainable ones).
+# Counts that Keras gives (for the CIFAR network: trainable ones).
 counts() { # KEY COUNT MODEL..
   local key=$1 count=$2
   shift 2

@@ -39,7 +39,7 @@ refused() {
   "$prefix/bin/tenon-new-backend" "$@" >"$work/log" 2>&1 && fail "new-backend $*: was not refused"
   [ "$(wc -l <"$work/log")" -eq 1 ] || fail "new-backend $*: expected one line, found $(cat "$work/log")"
   case $(cat "$work/log") in
-    "new-backend: "*"$expected"*) ;;
+    "tenon-new-backend: "*"$expected"*) ;;
     *) fail "new-backend $*: expected '$expected', found $(cat "$work/log")" ;;
   esac
 }

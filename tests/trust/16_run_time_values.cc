@@ -27,7 +27,7 @@ Tensor step() { return whole(TENON_I64, {}, {1}); }
 const Tensor kAbsent{};
 
 struct Rule {
-  const char* says;  // what ops.md has
+  const char* says;  // what the op specification has
   const char* op;
   std::vector<Tensor> operands;
   std::function<void(GraphBuilder&)> attributes;

@@ -142,7 +142,7 @@ void print_algorithms(const PlanSummary& s) {
 
 // ---- steps ----
 
-// Of scratch there is none where there is no room.
+// There is no scratch where there is no room.
 struct StepColumns {
   bool unit = false, scratch = false;
   size_t op = 2;

@@ -38,7 +38,7 @@ bool have_same_bytes(const std::string& a, const std::string& b) {
   }
 }
 
-// Of the same bytes, or of the same data where one has them in other files.
+// Whether they have the same bytes, or the same data where one has them in other files.
 bool is_same_file(const std::string& a, const std::string& b) {
   if (have_same_bytes(a, b)) return true;
   const Result<bool> same = is_same_onnx(a, b);

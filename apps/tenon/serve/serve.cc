@@ -198,7 +198,7 @@ void print_address(const Flags& flags, int port) {
                                    : "listening at " + address);
 }
 
-// Of ONNX files. Throws where a model lies nowhere.
+// Sizes for ONNX files. Throws where a model lies nowhere.
 std::map<std::string, int64_t> checked_dims(const Flags& flags, const std::vector<server::ModelConfig>& configs) {
   std::vector<std::string> base_paths;
   for (const server::ModelConfig& config : configs) {

@@ -1,4 +1,4 @@
-// Of which format a file of weights is: by its name, or, where that tells none, by its first bytes.
+// The format of a file of weights: by its name, or, where that tells none, by its first bytes.
 #pragma once
 
 #include <string>

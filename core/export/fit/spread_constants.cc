@@ -187,7 +187,7 @@ struct SpreadConstant {
   std::array<Seen, 3> seen;
 };
 
-// Of a node, by its index in each graph: nothing where it is no constant or is the same in all, or no formula fits.
+// What a node has, by its index in each graph: nothing where it is no constant or is the same in all, or no formula fits.
 std::optional<SpreadConstant> spread_of(const TracedRows& traced, size_t node) {
   SpreadConstant out;
   for (size_t g = 0; g < 3; ++g) {

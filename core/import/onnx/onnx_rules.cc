@@ -61,13 +61,6 @@ const Rule* find_rule(std::string_view domain, std::string_view op, int64_t opse
   return best;
 }
 
-std::vector<std::string_view> ops_with_rules() {
-  std::vector<std::string_view> out;
-  for (const auto& [key, rule] : table())
-    if (out.empty() || out.back() != key.second) out.push_back(key.second);
-  return out;
-}
-
 bool takes_weight(const NodeData& node, size_t operand) { return operand < first_number(node); }
 
 }  // namespace tenon::onnx

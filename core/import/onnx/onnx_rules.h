@@ -17,7 +17,6 @@ struct Rule {
 
 // nullptr: there is none.
 const Rule* find_rule(std::string_view domain, std::string_view op, int64_t opset);
-std::vector<std::string_view> ops_with_rules();
 
 // Whether an operand is a weight: a floating initializer there is a variable, unless it stands somewhere where it is none.
 bool takes_weight(const NodeData& node, size_t operand);

@@ -54,11 +54,15 @@ struct ConvertOptions {
 struct ConvertImagesOptions : ConvertOptions {
   std::string train_csv;                        // rows of path,label; a relative path is relative to the CSV
   std::string validation_csv;                   // the same; empty: none
-  std::string labels;                           // the class names, one a line, at least two; of directories empty: theirs, sorted
-  std::string input = {};                       // a directory in place of train_csv: all files below DIR/CLASS but hidden ones
+  // the class names, one a line, at least two; of directories empty: theirs, sorted
+  std::string labels;
+  // a directory in place of train_csv: all files below DIR/CLASS but hidden ones
+  std::string input = {};
   std::string validation_input = {};            // the same for validation_csv
-  double validation_fraction = 0;               // of `input`'s images of each class that are held out where there is none; bad ones are not
-  bool keep_single_images = false;              // train on a class's only image where a share is held out; false: an error
+  // of `input`'s images of each class that are held out where there is none; bad ones are not
+  double validation_fraction = 0;
+  // train on a class's only image where a share is held out; false: an error
+  bool keep_single_images = false;
   bool skip_bad_images = false;                 // pass over and count what cannot be read or decoded
   bool verify = true;                           // decode every image; false: look at its header only
   int64_t max_image_bytes = int64_t{64} << 20;  // memory to decode one image

@@ -175,7 +175,8 @@ struct PaddedBatchOptions {
 };
 
 struct BucketOptions {
-  std::map<std::string, std::vector<int64_t>> padded_shapes = {};  // as of PaddedBatchOptions: every axis is of unknown size elsewhere
+  // as of PaddedBatchOptions: every axis is of unknown size elsewhere
+  std::map<std::string, std::vector<int64_t>> padded_shapes = {};
   std::map<std::string, double> padding_values = {};
   // Axes of unknown size get the boundary - 1, not the longest of the batch: as many shapes as buckets, which a device
   // wants. Elements longer than the last boundary are then an error.
@@ -281,7 +282,8 @@ class Dataset {
   Dataset take(int64_t count) const;         // -1: all
   Dataset skip(int64_t count) const;         // -1: all
   Dataset shard(int64_t num_shards, int64_t index) const;
-  Dataset pick(std::vector<int64_t> places) const;  // the elements at these places, counted from 0, in the order of the data
+  // the elements at these places, counted from 0, in the order of the data
+  Dataset pick(std::vector<int64_t> places) const;
   Dataset concatenate(const Dataset& next) const;
   // Elements with the features of all; no two may have a feature of one name. Ends with the shortest.
   static Dataset zip(std::vector<Dataset> datasets);

@@ -69,7 +69,8 @@ class DecodeState {
 
   std::map<std::string, Tensor> now_, next_;
   Tensor position_;                 // of the token that is read
-  Tensor writers_;                  // i32[rows, max_length]: the row in which a sequence's token at a place was appended; absent: its own
+  // i32[rows, max_length]: the row in which a sequence's token at a place was appended; absent: its own
+  Tensor writers_;
   Tensor writers_with_this_, read_;  // of this token too; as rows of [rows * max_length, ..]
   std::set<std::string> appended_;
 };

@@ -112,8 +112,8 @@ struct RunConfig {
   int64_t train_batch_size = 0, eval_batch_size = 0, predict_batch_size = 0;
   std::optional<TPUConfig> tpu = {};
   bool soft_placement = false;  // ops that the device lacks run on cpu.so; a warning says which, and at what cost
-  bool begins_trained =
-      false;  // first values are those of a trained model: without a checkpoint it can be evaluated all the same
+  // First values are those of a trained model: without a checkpoint it can be evaluated all the same.
+  bool begins_trained = false;
   LogLines log_lines = LogLines::kTenon;
   // Asked before each batch, at a step boundary, one at a time, perhaps on a thread of the device's. True ends training
   // (which saves first), evaluation or prediction with an error of code kInterrupted.

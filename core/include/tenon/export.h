@@ -30,8 +30,9 @@ struct ExportedImages {
 enum class ExportFormat : uint8_t {
   kSavedModel,  // for TensorFlow and Tenon. What TensorFlow has no op for is an error that lists all such nodes
   kTenon,       // the same without TensorFlow's graph
-  kOnnx,  // VERSION/model.onnx, of up to 2 GB: the signature of tensors, whose rows are the dimension "batch", and class names in its
-          // metadata. A directory that ends with ".onnx" is the file itself
+  // VERSION/model.onnx, of up to 2 GB: the signature of tensors, whose rows are the dimension "batch", and class names
+  // in its metadata. A directory that ends with ".onnx" is the file itself
+  kOnnx,
 };
 
 struct ExportOptions {

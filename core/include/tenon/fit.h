@@ -86,13 +86,15 @@ class Examples {
 };
 
 // A data set, or examples in memory. A data set's features are
-// - the model's inputs, by the names of its Input()s; unnamed ones are called x_0, x_1, ..; a model with one input takes the
-//   only feature that is left, whatever its name; a model with a call() of its own those that are left, by their names' order;
-// - the targets, by the names of the layers that give the outputs, or y_0, y_1, ..; of a model with one output "y", "label" or
-//   "labels"; none where compile() was given no loss and no metric, and only layers add to the loss; by name, an output that has
-//   neither needs none;
-// - "sample_weight", a number an example, for the losses and weighted metrics of all outputs; or "sample_weight_NAME" of the
-//   output that this layer gives, or sample_weight_0, _1, .. of the outputs in their order: those that have none count as 1.
+// - the model's inputs, by the names of its Input()s; unnamed ones are called x_0, x_1, ..; a model with one input takes
+//   the only feature that is left, whatever its name; a model with a call() of its own those that are left, by their
+//   names' order;
+// - the targets, by the names of the layers that give the outputs, or y_0, y_1, ..; of a model with one output "y",
+//   "label" or "labels"; none where compile() was given no loss and no metric, and only layers add to the loss; by
+//   name, an output that has neither needs none;
+// - "sample_weight", a number an example, for the losses and weighted metrics of all outputs; or "sample_weight_NAME"
+//   of the output that this layer gives, or sample_weight_0, _1, .. of the outputs in their order: those that have none
+//   count as 1.
 class FitData {
  public:
   FitData() = default;

@@ -32,7 +32,8 @@ struct ReadImageOptions {
   // JPEGs by a faster DCT, and without smoothed chroma: a step or two of 255 off, more at edges of colour. For images
   // that are changed at random.
   bool fast = false;
-  bool scale_decode = false;  // JPEGs are decoded at 1/2 or 1/4 of their size where that covers the result: faster, smoother
+  // JPEGs are decoded at 1/2 or 1/4 of their size where that covers the result: faster, smoother
+  bool scale_decode = false;
   // kU8: values are rounded, so that a cache holds a quarter. kF32: floats although nothing asks for them. kNone: as it
   // comes.
   DType dtype = DType::kNone;

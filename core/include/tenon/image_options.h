@@ -21,7 +21,8 @@ enum class Alpha : uint8_t {
 enum class ResizeKind : uint8_t {
   kLegacy,     // pixel i reads those beside i N/n: TensorFlow 1, align_corners=False
   kHalfPixel,  // those beside (i + 0.5) N/n - 0.5: tf.image.resize, Keras
-  kAntialias,  // as kHalfPixel, but all pixels count where it gets smaller: tf.image.resize(antialias=True), Pillow, torchvision
+  // as kHalfPixel, but all pixels count where it gets smaller: tf.image.resize(antialias=True), Pillow, torchvision
+  kAntialias,
 };
 
 using Colour = std::array<uint8_t, 3>;  // red, green, blue

@@ -42,8 +42,8 @@ struct OnnxOptions {
   // Inputs that are numbers known at once, by name: they are constants, and no features. Shapes have to be.
   Arrays values = {};
   std::string scope = {};  // variables are SCOPE/NAME
-  std::string freeze =
-      {};  // a regular expression: variables in whose name, or in that of a node that reads them, it is found are not trained
+  // A regular expression: variables in whose name, or in that of a node that reads them, it is found are not trained.
+  std::string freeze = {};
   int64_t replace_head = 0;  // not 0: the last dense layer before the first output is a new one of so many units
   MathPrecision precision = MathPrecision::kDefault;  // of products and convolutions
   // BatchNormalization with training_mode has the moments of its batch in every function, as the file says, and not

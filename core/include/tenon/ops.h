@@ -1,6 +1,6 @@
-// Every op of the op set as a function: 44 primitives and 49 composites (`tenon inspect ops` lists them
-// with their edges). Composites are taken whole by the backends that know them and lowered to
-// primitives for the others; what an op means does not depend on the device.
+// Every op of the op set as a function, primitives and composites (`tenon inspect ops` lists them with their edges).
+// Composites are taken whole by the backends that know them and lowered to primitives for the others; what an op means
+// does not depend on the device.
 //
 // These functions are strict: elementwise operands share dtype and shape, and a rank-0 operand beside
 // any shape is the only broadcast. The operators at the end broadcast as NumPy does, by adding the

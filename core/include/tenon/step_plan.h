@@ -14,9 +14,9 @@ namespace tenon {
 struct PlannedStep {
   std::string name;  // of the node that it is named after; "copy": of a result to its place
   std::string op;    // of the node, or the backend's own: "cpu.conv_pool"
-  std::string
-      algorithm;  // which of several: "winograd 3x3"; "exchange": processes do it together; empty: there is one, or
-                  // the backend does not say
+  // Which of several: "winograd 3x3"; "exchange": processes do it together; empty: there is one, or the backend does not
+  // say.
+  std::string algorithm;
   struct Node {
     std::string name, op;
   };
@@ -59,8 +59,7 @@ struct PlanSummary {
   int units = 1;                         // whose steps the plan has
   int fused_steps = 0, fused_nodes = 0;  // steps that do several nodes, and the nodes that they do
   uint64_t flops = 0, bytes_accessed = 0;
-  // Of the workspace of all these units: how long it is, and its buffers; together they are longer where they share
-  // memory.
+  // The workspace of all these units: how long it is, and its buffers; together they are longer where they share memory.
   uint64_t workspace_bytes = 0;
   int buffers = 0;
   uint64_t buffer_bytes = 0;
@@ -77,7 +76,7 @@ struct PlanSummary {
 };
 PlanSummary summary_of(const StepPlan& plan);
 
-// Of the buffers that were in some of this one's memory before it (`after`), those that were there last.
+// The buffers that were there last in some of this one's memory, before it (`after`).
 std::vector<int> memory_reused_of(const StepPlan& plan, const PlannedBuffer& buffer);
 
 }  // namespace tenon

@@ -115,16 +115,6 @@ Outside find_outside(const IndexRange& range, const void* values, DType dtype, i
   }
 }
 
-Status check_indices(const std::vector<IndexRange>& ranges, std::string_view feature, const Array& array) {
-  const int64_t rows = array.shape().rank() == 0 ? 1 : array.dim(0);
-  for (const IndexRange& range : ranges) {
-    if (range.feature != feature) continue;
-    const Outside found = find_outside(range, array.bytes().data(), array.dtype(), rows, array.elements() / rows);
-    if (found.row >= 0) return invalid("example ", found.row, ": ", outside_message(range, found.value));
-  }
-  return {};
-}
-
 Farthest find_farthest(const void* values, DType dtype, int64_t rows, int64_t elements, int64_t batch_if_minor) {
   const auto same = [](auto v) { return static_cast<double>(v); };
   switch (dtype) {

@@ -35,9 +35,6 @@ struct Outside {
 Outside find_outside(const IndexRange& range, const void* values, DType dtype, int64_t rows, int64_t elements,
                      int64_t batch_if_minor = 0);
 
-// An error that names the first row of the array which is outside of a range of that feature.
-Status check_indices(const std::vector<IndexRange>& ranges, std::string_view feature, const Array& array);
-
 // The float farthest from 0 in a batch that is laid out so, or the first that is NaN or infinity. Row -1 where the dtype has
 // no floats.
 struct Farthest {

@@ -73,7 +73,7 @@ class LoadedTensors {
   bool has_all(const NamesByTensor& names) const;
   std::map<std::string, std::string> names_of(const std::string& object, const Types& variables) const;
   std::map<std::string, std::string> names_by_structure(const std::string& scope, const Types& variables) const;
-  // Of tensors that the file has, and that are not read.
+  // Tensors that the file has, and that are not read.
   Status check_read(const NamesByTensor& names) const;
   LoadedTensors(std::string path, Arrays tensors, bool has_training, TensorFile::ByPosition by_position,
                 TensorFile::Unnamed unnamed, TensorFile::Unread unread)

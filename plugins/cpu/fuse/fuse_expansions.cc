@@ -15,7 +15,7 @@ bool all_are(plugin::Span<int64_t> list, int64_t value) {
   return true;
 }
 
-// Of f32 in two dimensions, by a kernel that activates, maybe with a norm.
+// A convolution of f32 in two dimensions, by a kernel that activates, maybe with a norm.
 bool is_plane_conv(const NodeView& node) {
   const bool conv = node.op() == "conv" || node.op() == "conv_bias_act" || node.op() == "cpu.conv_norm";
   return conv && is_f32(node) && node.in(normed::x).rank() == 4 && node.enumerator("act") <= TENON_ACT_HARD_SWISH;

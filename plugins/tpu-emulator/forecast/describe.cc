@@ -23,6 +23,7 @@ void list_steps(PlanRows& to, const GraphView& graph, const Forecast& forecast) 
       to.nodes.push_back(node);
     }
     step.nodes.count = static_cast<uint32_t>(to.nodes.size()) - step.nodes.first;
+    if (step.nodes.count == 0) step.algorithm = "the rest of its exchange";  // of a collective that is several kernels
     to.steps.push_back(step);
   }
 }

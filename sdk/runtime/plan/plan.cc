@@ -13,6 +13,13 @@ std::vector<int32_t> buffers_of(const GraphView& graph) {
 
 uint64_t Plan::arena_bytes() const { return std::accumulate(arena_parts.begin(), arena_parts.end(), uint64_t{0}); }
 
+uint64_t Plan::results_bytes(uint64_t iterations) const {
+  uint64_t sum = 0;
+  for (size_t r = 0; r < result_bytes.size(); ++r)
+    if (result_alias[r] < 0) sum += result_bytes[r] * (result_mode[r] == TENON_MODE_EACH ? iterations : 1);
+  return sum;
+}
+
 int32_t Plan::part_base(size_t part) const {
   return part == 0 ? kBaseArena : kBaseFirstInput + n_buffers + n_results + static_cast<int32_t>(part) - 1;
 }
@@ -41,7 +48,6 @@ Plan interface_of(const GraphView& graph) {
     plan.result_mode.push_back(r.mode);
     plan.result_alias.push_back(r.alias ? buffers[r.alias - 1] : -1);
     if (r.mode == TENON_MODE_UNTIL) plan.until = static_cast<int32_t>(i);
-    if (!r.alias) plan.results_bytes += plan.result_bytes.back();
   }
   plan.n_results = static_cast<int32_t>(graph.n_results());
   return plan;

@@ -46,9 +46,11 @@ struct Plan {
   std::vector<int32_t> result_mode;
   std::vector<int32_t> result_alias;  // index among buffers, or -1
   int32_t until = -1;                 // index of the UNTIL result
-  uint64_t argument_bytes = 0, results_bytes = 0;
+  uint64_t argument_bytes = 0;
 
   uint64_t arena_bytes() const;
+  // The buffers of results that alias no state, of so many iterations at most.
+  uint64_t results_bytes(uint64_t iterations) const;
   int32_t part_base(size_t part) const;
   Place arena_place(uint64_t offset) const;  // of a block
 };

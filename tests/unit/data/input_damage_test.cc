@@ -18,7 +18,7 @@ void damage(const std::string& path, int record, int byte = 19) {
   file.put(c);
 }
 
-// What RecordWriter would have written behind `data`: formats.md, mask(crc32c(data)), polynomial 0x82F63B78 bit by bit.
+// What RecordWriter would have written behind `data`: mask(crc32c(data)) of TFRecord, polynomial 0x82F63B78 bit by bit.
 uint32_t checksum(const std::string& data) {
   uint32_t crc = ~0u;
   for (char c : data) {

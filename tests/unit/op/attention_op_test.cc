@@ -48,7 +48,7 @@ Build attend_y(const Problem& p) {
   return [p](const Tensors& x) { return Tensors{attend(p)(x)[0]}; };
 }
 
-// 0 or 1 / (1 - rate) for a score, from Philox as ops.md defines random.
+// 0 or 1 / (1 - rate) for a score, from Philox as the op specification defines random.
 double kept(const Problem& p, int64_t element) {
   if (p.rate == 0) return 1;
   const auto words = reference::philox4x32_10({static_cast<uint32_t>(element >> 2), 5, kStep, 0}, {kSeed, 0});

@@ -14,7 +14,7 @@ TEST(Report, SizesAsXlaWritesThem) {
   EXPECT_EQ(tpu::size_text(3ull << 29), "1.50G");
 }
 
-// s32[8388608,8,4] of tpu.md: 1 GiB of numbers takes 32.
+// s32[8388608,8,4], as a TPU that ran out of memory reported it: 1 GiB of numbers takes 32.
 TEST(Report, OutOfMemory) {
   tenon::plugin::GraphBuilder b;
   const uint32_t x = b.input(TENON_I32, {8388608, 8, 4}, TENON_ROLE_FEED, "tokens");

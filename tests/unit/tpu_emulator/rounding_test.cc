@@ -1,5 +1,5 @@
 // What rounding writes: which ops, for which operands, in which order. Its numbers are tested on a device
-// (tests/integration/tpu_numbers_test.cc).
+// (tests/integration/device_tpu_test.cc).
 #include "rounding.h"
 
 #include <gtest/gtest.h>

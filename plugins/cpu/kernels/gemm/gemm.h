@@ -104,7 +104,7 @@ class Gemm {
   template <class T>
   void few_rows(const GemmData& d, const Block& block) const;
   void pack_b(const float* b, const Block& block, int64_t at, int64_t depth, float* out) const;
-  // Of B [n, K] some rows, which become columns.
+  // Some rows of B [n, K], which become columns.
   void turn_b(const float* b, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   void pack_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
   void turn_a(const float* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;

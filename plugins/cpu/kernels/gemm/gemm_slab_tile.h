@@ -7,8 +7,6 @@ namespace tenon::cpu::TENON_CPU_ISA {
 
 constexpr int64_t kSlabRows = 12, kSlabColumns = 32;
 constexpr int64_t kSlabDepth = 256;  // of a slab at most
-constexpr int64_t kSlabRow =
-    kSlabDepth + 16;  // floats from one row of A to the next: not all in the same sets of the cache
 
 // Lines of memory that are fetched while a tile is computed, one every two steps of k as long as there are steps.
 struct SlabFetch {

@@ -38,7 +38,7 @@ void log_softmax_grad_row(const float* dy, const float* y, int64_t n, float* dx)
   for (int64_t i = 0; i < n; i += 8) put8(dx, i, n, row8(dy, i, n, 0) - vexp(row8(y, i, n, 0)) * sum);
 }
 
-// Of infinities nothing is taken out.
+// Nothing is taken out of infinities.
 float logsumexp_row(const float* x, int64_t n) {
   const float max = row_max(x, n);
   return std::isinf(max) ? max : max + std::log(row_exp<false>(x, n, max, nullptr));

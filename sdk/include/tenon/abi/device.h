@@ -25,7 +25,8 @@
 
 /* ---- units and devices ---- */
 
-#define TENON_UNIT_INLINE (1ull << 0)   /* copy and run work on the calling thread: their tickets are complete, wait never waits */
+/* copy and run work on the calling thread: their tickets are complete, wait never waits */
+#define TENON_UNIT_INLINE (1ull << 0)
 #define TENON_UNIT_EMULATED (1ull << 1) /* never chosen automatically */
 
 typedef enum tenon_unit_kind { TENON_CPU = 1, TENON_GPU = 2, TENON_ACCELERATOR = 3 } tenon_unit_kind;
@@ -35,9 +36,10 @@ typedef struct tenon_unit {
   uint32_t kind;       /* tenon_unit_kind */
   uint32_t domain;     /* units of one domain can be opened together */
   uint32_t host;       /* index of the host that feeds it */
-  uint32_t feed_depth; /* >= 1: batches that may be unreleased at a time; of units opened together the least of theirs */
-  uint64_t memory_bytes;
-  uint64_t max_buffer_bytes;
+  /* >= 1: batches that may be unreleased at a time; of units opened together the least of theirs */
+  uint32_t feed_depth;
+  uint64_t memory_bytes;     /* of the unit, that buffers and programs can have; 0 unknown */
+  uint64_t max_buffer_bytes; /* the largest buffer; 0: any that the memory holds */
   char name[64];
   char version[64]; /* of driver or library; part of the cache key */
 } tenon_unit;
@@ -46,8 +48,8 @@ typedef struct tenon_open {
   uint64_t struct_size;
   uint64_t flags;
   const char* spec; /* what follows `--device=name:`, or NULL */
-  /* Which, each once: indices in what enumerate tells of the same spec, which stays as it is while the process lives. Their
-   * order is that of the parts of SPLIT values. */
+  /* Which, each once: indices in what enumerate tells of the same spec, which stays as it is while the process
+   * lives. Their order is that of the parts of SPLIT values. */
   const uint32_t* units;
   uint32_t n_units; /* >= 1 */
   uint32_t reserved;
@@ -76,17 +78,17 @@ typedef struct tenon_facts {
 typedef struct tenon_stats {
   uint64_t struct_size;
   uint64_t flags;
-  uint64_t bytes_in_use, bytes_peak;
+  uint64_t bytes_in_use, bytes_peak; /* now, and the most since the device was opened */
   uint64_t bytes_free;         /* 0 where nothing is free, or nobody knows */
   uint64_t bytes_largest_free; /* of bytes_free in one piece; 0 unknown */
 } tenon_stats;
 
 /* ---- memory ---- */
 
-/* Dense row-major memory of the host, visible to both sides: what the host wrote before a submission the device sees in it,
- * what the device wrote the host sees behind wait. It is aligned to 64 bytes and a whole number of 64 bytes long; the device
- * leaves alone what is behind the contents. Any input or result may be HOST. A backend that has no such memory answers
- * TENON_UNSUPPORTED, for every HOST buffer of the device: the core then copies. */
+/* Dense row-major memory of the host, visible to both sides: what the host wrote before a submission the device sees
+ * in it, what the device wrote the host sees behind wait. It is aligned to 64 bytes and a whole number of 64 bytes
+ * long; the device leaves alone what is behind the contents. Any input or result may be HOST. A backend that has no
+ * such memory answers TENON_UNSUPPORTED, for every HOST buffer of the device: the core then copies. */
 #define TENON_DESC_HOST (1ull << 0)
 
 typedef struct tenon_desc {
@@ -99,10 +101,10 @@ typedef struct tenon_desc {
   uint32_t reserved;
 } tenon_desc;
 
-/* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense
- * row-major contents and cover whole rows of axis 0, one at least; of rank 0, all. Of the host's memory, offsets count from
- * dst_host and src_host, and any will do. One buffer at least is of the queue's device; from or to another
- * device TENON_UNSUPPORTED is allowed: the core goes by the host's memory. src_host stays as it is, and dst_host is
+/* Exactly one of dst, dst_host and one of src, src_host is set. Offsets and bytes are of the dense row-major
+ * contents and cover whole rows of axis 0, one at least; of rank 0, all. Of the host's memory, offsets count from
+ * dst_host and src_host, and any will do. One buffer at least is of the queue's device; from or to another device
+ * TENON_UNSUPPORTED is allowed: the core goes by the host's memory. src_host stays as it is, and dst_host is
  * written, until the work is no longer under way. */
 typedef struct tenon_copy {
   uint64_t struct_size;
@@ -121,8 +123,8 @@ typedef struct tenon_copy {
 
 /* ---- compiling ---- */
 
-/* The same inputs give the same bits in each run: nothing is chosen by the clock or added up in the order of arrival. A node
- * that has no such way here is not taken. */
+/* The same inputs give the same bits in each run: nothing is chosen by the clock or added up in the order of
+ * arrival. A node that has no such way here is not taken. */
 #define TENON_OPTION_DETERMINISTIC (1ull << 0)
 #define TENON_OPTION_TRACE (1ull << 1) /* the program will be traced */
 /* The program is only looked at (forecast.h): compile takes none of the memory and time that running would, run refuses. */
@@ -135,9 +137,9 @@ typedef struct tenon_options {
   uint32_t reserved;
 } tenon_options;
 
-/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a composite is
- * asked for again as its primitives; it is the answer to a name that the backend does not know. A primitive that is not taken
- * is refused, whichever was said. REFUSE: final, the graph cannot run here. */
+/* TAKE: compile never fails for this node's sake, and with DETERMINISTIC the node keeps to that. DECOMPOSE: a
+ * composite is asked for again as its primitives; it is the answer to a name that the backend does not know. A
+ * primitive that is not taken is refused, whichever was said. REFUSE: final, the graph cannot run here. */
 typedef enum tenon_answer { TENON_REFUSE = 0, TENON_DECOMPOSE = 1, TENON_TAKE = 2 } tenon_answer;
 
 typedef struct tenon_verdict {
@@ -150,17 +152,22 @@ typedef struct tenon_verdict {
 typedef struct tenon_allocation {
   uint32_t node; /* the first that writes it */
   uint32_t reserved;
+  /* What it takes, what of it is not padding, and where it begins in the workspace. */
   uint64_t bytes, dense_bytes, offset;
   uint32_t first, last; /* nodes between which it is alive */
 } tenon_allocation;
 
-/* Filled by compile, on TENON_OUT_OF_MEMORY too. Bytes and work are of all units of the device together, to which each adds
- * the same; what units have once between them counts once. Times are of an iteration, in which the units work side by side.
- * Pointers belong to the program; where none came to be, they live as a status message does. */
+/* Filled by compile, on TENON_OUT_OF_MEMORY too. Bytes and work are of all units of the device together, to which
+ * each adds the same; what units have once between them counts once. Times are of an iteration, in which the units
+ * work side by side. Pointers belong to the program; where none came to be, they live as a status message does. */
 typedef struct tenon_info {
   uint64_t struct_size;
   uint64_t flags;
+  /* Buffers of the inputs, states among them; those of results that alias no state, with a row an iteration of EACH;
+   * what lives within a step; code and constants; what the system keeps for itself; the most that is there at a time,
+   * of all these; and the memory that there is, 0 unknown. */
   uint64_t argument_bytes, result_bytes, workspace_bytes, code_bytes, reserved_bytes, peak_bytes, capacity_bytes;
+  /* Work of an iteration: a multiplication and an addition are two; bytes that its steps read and write. */
   uint64_t flops, bytes_moved;
   uint64_t device_ns, feed_ns, host_ns; /* predicted; 0 unknown */
   const tenon_allocation* allocations;
@@ -188,8 +195,8 @@ typedef enum tenon_plan_memory {
   TENON_PLAN_CONSTANT = 3
 } tenon_plan_memory;
 
-/* Memory in one piece, and the steps between which it holds what it is for. Two of the workspace that are alive at once lie
- * apart; units are as with tenon_allocation. */
+/* Memory in one piece, and the steps between which it holds what it is for. Two of the workspace that are alive at
+ * once lie apart; units are as with tenon_allocation. */
 typedef struct tenon_plan_buffer {
   int32_t memory; /* tenon_plan_memory */
   uint32_t index; /* of the input or result */
@@ -206,8 +213,8 @@ typedef struct tenon_plan_value {
   uint64_t bytes, offset; /* offset: in the buffer */
 } tenon_plan_value;
 
-/* Pointers belong to the program. A node is done by one step of a unit at most; by none, where nothing is left to do, or
- * where other steps compute it as they read it. */
+/* Pointers belong to the program. A node is done by one step of a unit at most; by none, where nothing is left to
+ * do, or where other steps compute it as they read it. */
 typedef struct tenon_plan {
   uint64_t struct_size;
   uint64_t flags;
@@ -223,11 +230,12 @@ typedef struct tenon_plan {
 
 /* ---- running ---- */
 
-/* Batches, pulled by run: next and release are called inside it, on its caller's thread, for i = 0, 1, .. in order, with
- * at most feed_depth unreleased. next returns 1 and gives iteration i's buffers (one a FEED input, in the order of the inputs;
- * `feeds` and `after` come as zeros) and the point after which they may be read (queue NULL: at once); or it returns 0: stop,
- * and is not called again. Other values are reserved. release gives iteration i back; those that are left when run returns
- * come back with the ticket, or with an error that run returns. next may block and may submit to other queues. */
+/* Batches, pulled by run: next and release are called inside it, on its caller's thread, for i = 0, 1, .. in order,
+ * with at most feed_depth unreleased. next returns 1 and gives iteration i's buffers (one a FEED input, in the order
+ * of the inputs; `feeds` and `after` come as zeros) and the point after which they may be read (queue NULL: at
+ * once); or it returns 0: stop, and is not called again. Other values are reserved. release gives iteration i back;
+ * those that are left when run returns come back with the ticket, or with an error that run returns. next may block
+ * and may submit to other queues. */
 typedef struct tenon_feed {
   uint64_t struct_size;
   uint64_t flags;
@@ -264,7 +272,8 @@ typedef struct tenon_error {
   uint64_t flags;
   int32_t code;           /* tenon_code; TENON_OK: the queue has not failed */
   int32_t native;         /* the vendor's own number; 0 none */
-  uint64_t ticket;        /* of this queue's submission that failed; 0: unknown, or it failed since one of another queue's had */
+  /* of this queue's submission that failed; 0: unknown, or it failed since one of another queue's had */
+  uint64_t ticket;
   tenon_program* program; /* that it ran; NULL: none, or unknown. It may be destroyed by now */
   uint32_t node;          /* of that program's graph; TENON_NONE unknown */
   uint32_t iteration;     /* of that run, the first is 0; TENON_NONE unknown */
@@ -280,9 +289,9 @@ typedef struct tenon_event {
   uint64_t start_ps, duration_ps, flops, bytes; /* start_ps of facts.trace_clock */
 } tenon_event;
 
-/* emit comes on any thread, one call at a time, perhaps under the backend's locks: it returns soon, throws nothing and calls no
- * entry. Events live for the call. Those of one node's iteration, one a lane from 0, follow each other in one call; else they
- * come in any order, and what was waited for has come by the flush. */
+/* emit comes on any thread, one call at a time, perhaps under the backend's locks: it returns soon, throws nothing
+ * and calls no entry. Events live for the call. Those of one node's iteration, one a lane from 0, follow each other
+ * in one call; else they come in any order, and what was waited for has come by the flush. */
 typedef struct tenon_sink {
   uint64_t struct_size;
   uint64_t flags;

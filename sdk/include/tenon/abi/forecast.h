@@ -28,8 +28,8 @@ typedef struct tenon_forecast_kernel {
   uint64_t bytes, padded_bytes;          /* from and to memory: dense, and moved */
 } tenon_forecast_kernel;
 
-/* An input's place in memory for as long as the program is used; tenon_info.allocations lists what lives within a step. An
- * element of an array. */
+/* An input's place in memory for as long as the program is used; tenon_info.allocations lists what lives within a
+ * step. An element of an array. */
 typedef struct tenon_forecast_argument {
   uint32_t input; /* of the graph */
   uint32_t reserved;
@@ -80,8 +80,8 @@ typedef struct tenon_forecast {
   tenon_status (*step)(const tenon_program* program, tenon_forecast_step* out);
   /* The names of the machines that a spec may begin with, one a line; lives for ever. */
   const char* (*machines)(void* self);
-  /* What the machine of a spec has beside its units, for lists of devices, one a line: "TPU_SYSTEM:0 of a v3-8, emulated".
-   * Lives until this thread's next call into the backend. NULL, here or as the answer: nothing. */
+  /* What the machine of a spec has beside its units, for lists of devices, one a line: "TPU_SYSTEM:0 of a v3-8,
+   * emulated". Lives until this thread's next call into the backend. NULL, here or as the answer: nothing. */
   const char* (*beside)(void* self, const char* spec);
 } tenon_forecast;
 

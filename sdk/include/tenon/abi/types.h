@@ -53,14 +53,14 @@ typedef enum tenon_code {
 typedef struct tenon_status {
   int32_t code;        /* tenon_code */
   int32_t native;      /* the vendor's own number, for the log; 0 none */
-  /* One line; of compile perhaps a report behind it. An error has one, TENON_TIMEOUT need not. Lives until this thread's
-   * next call into that backend. */
+  /* One line; of compile perhaps a report behind it. An error has one, TENON_TIMEOUT need not. Lives until this
+   * thread's next call into that backend. */
   const char* message;
 } tenon_status;
 
-/* Element types. The numbers never change; those from 0x40000000 to INT32_MAX are for vendors, no version gives them away, here
- * and in every other enum. In 1.0 a vendor's dtype has no width that the core knows: it stays within a vendor's own ops, and
- * neither inputs nor results of a graph have it. */
+/* Element types. The numbers never change; those from 0x40000000 to INT32_MAX are for vendors, no version gives them
+ * away, here and in every other enum. In 1.0 a vendor's dtype has no width that the core knows: it stays within a
+ * vendor's own ops, and neither inputs nor results of a graph have it. */
 typedef enum tenon_dtype {
   TENON_F32 = 1,
   TENON_BF16 = 2,

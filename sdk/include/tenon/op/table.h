@@ -36,9 +36,8 @@ constexpr const Row* find(std::string_view name) {
   return nullptr;
 }
 
-// Operands of an op that makes each element of one element of each operand, with no attributes, such as exp and add: 1
-// or
-// 2. 0: another op.
+// Operands of an op that makes each element of one element of each operand, with no attributes, such as exp and add:
+// 1 or 2. 0: another op.
 constexpr int arithmetic_operands(const Row& row) {
   const bool plain = row.category == Category::kElementwise && row.signature.find(';') == std::string_view::npos;
   if (!plain) return 0;
@@ -60,7 +59,7 @@ constexpr bool is_collective(std::string_view op) {
   return row && row->category == Category::kCollective;
 }
 
-// Of an optimizer: sgd_update and so on.
+// Whether it updates a variable, as sgd_update does.
 constexpr bool is_update(std::string_view op) {
   const Row* row = find(op);
   return row && row->category == Category::kUpdate;

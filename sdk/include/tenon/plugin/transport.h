@@ -27,14 +27,15 @@ typedef struct tenon_transport {
   /* The name of the machine that a process runs on. REQUIRED: rank < count. */
   const char* (*host)(void* self, uint32_t rank);
 
-  /* Begin to send to, or to receive from, another process. Messages between two processes with one tag (below 32,768)
-   * arrive in the order in which they were sent; one is received with exactly the bytes that it was sent with, which may be 0.
-   * The memory stays as it is, or is written, until poll has given `token`, which is the caller's. */
+  /* Begin to send to, or to receive from, another process. Messages between two processes with one tag (below
+   * 32,768) arrive in the order in which they were sent; one is received with exactly the bytes that it was sent
+   * with, which may be 0. The memory stays as it is, or is written, until poll has given `token`, which is the
+   * caller's. */
   tenon_status (*send)(void* self, uint32_t to, uint32_t tag, const void* data, uint64_t bytes, uint64_t token);
   tenon_status (*receive)(void* self, uint32_t from, uint32_t tag, void* data, uint64_t bytes, uint64_t token);
 
-  /* Moves messages on. Writes the tokens of those that are complete, each once, at most `room`; *n: how many. An error is one
-   * of the job: no message can be relied on from then on. Does not wait. */
+  /* Moves messages on. Writes the tokens of those that are complete, each once, at most `room`; *n: how many. An
+   * error is one of the job: no message can be relied on from then on. Does not wait. */
   tenon_status (*poll)(void* self, uint64_t* tokens, uint32_t room, uint32_t* n);
 
   /* Ends all processes of the job with this exit code, as far as they can be reached, and this one; does not return. */
@@ -47,8 +48,8 @@ typedef struct tenon_transport {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Joins the job. Fills `out` up to its struct_size and sets struct_size to what it filled. TENON_UNAVAILABLE and why: this
- * process is in no job of this kind. Called once. */
+/* Joins the job. Fills `out` up to its struct_size and sets struct_size to what it filled. TENON_UNAVAILABLE and
+ * why: this process is in no job of this kind. Called once. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -22,7 +22,7 @@ import unit
 HERE = os.path.dirname(os.path.abspath(__file__))
 QUICK = 0.3  # seconds of tests, as the control run took them, for each mutant
 GROUP = 100  # mutants that all tests try at once
-LONG = 120   # seconds of time limit: tests with more are tried last, on all that was missed at once
+LONG = 120   # seconds of time limit: tests with more are tried last
 PROOF = 90   # seconds that a sample spends on finding those that the compiler makes the same of
 
 
@@ -157,8 +157,10 @@ class Check:
         """Tests that take minutes, and what they alone have values for."""
         self.say('%d missed: trying tests that take minutes' % len(self.missed))
         known = self.list_of('known.txt', self.caught | self.equal)
-        self.take_caught(self.tried(self.kept('long'), '--group', '10000', '--without', known, '--sites', self.args.sites, '--above',
-                                    str(LONG), '--control', self.kept('long-control', self.library, self.runner)))
+        # One by one: most are told by the same test, which a group would run again and again to find by which of them. And alone,
+        # as such tests take most of the memory.
+        self.take_caught(self.tried(self.kept('long'), '--each', '1e9', '--jobs', '1', '--without', known, '--sites', self.args.sites,
+                                    '--above', str(LONG), '--control', self.kept('long-control', self.library, self.runner)))
         self.leave_out_listed()
 
     def take_caught(self, results):
