@@ -29,24 +29,33 @@ struct MetricBatch {
   Numbers scores, weights;
 };
 
-// The two batches of each input that the file's first line lists.
+// The two batches of each input, by the letters that the file's first line gives them.
 const std::vector<MetricBatch>& batches(const std::string& name) {
   static const std::map<std::string, std::vector<MetricBatch>> all{
+      // binary labels, their probabilities, weights
       {"B", {{{4}, {0, 1, 1, 0}, {4}, {0.1, 0.6, 0.5, 0.7}, {1, 2, 0.5, 1}}, {{2}, {1, 0}, {2}, {0.9, 0.3}, {3, 0}}}},
+      // regression of two outputs, weights
       {"R", {{{2, 2}, {0, 1, 2, -3}, {2, 2}, {0.5, 0.5, 2, -1}, {1, 3}}, {{1, 2}, {0.5, 4}, {1, 2}, {-0.5, 6}, {2}}}},
+      // one-hot labels of three classes, weights
       {"C",
        {{{2, 3}, {0, 1, 0, 0, 0, 1}, {2, 3}, {0.1, 0.8, 0.1, 0.4, 0.4, 0.2}, {1, 3}},
         {{1, 3}, {1, 0, 0}, {1, 3}, {0.25, 0.5, 0.25}, {2}}}},
+      // classes of three by number
       {"S", {{{2}, {1, 2}, {2, 3}, {0.1, 0.8, 0.1, 0.4, 0.4, 0.2}, {}}, {{1}, {0}, {1, 3}, {0.25, 0.5, 0.25}, {}}}},
+      // classes of four by number, with ties
       {"K",
        {{{2}, {2, 0}, {2, 4}, {0.1, 0.9, 0.8, 0.3, 0.2, 0.2, 0.2, 0.1}, {}},
         {{1}, {3}, {1, 4}, {0.5, 0.1, 0.2, 0.4}, {}}}},
+      // classes that were predicted, by number
       {"I", {{{4}, {0, 1, 2, 2}, {4}, {0, 2, 2, 1}, {}}, {{1}, {1}, {1}, {1}, {}}}},
+      // several labels of an example at once
       {"L",
        {{{2, 3}, {0, 1, 1, 1, 0, 0}, {2, 3}, {0.2, 0.7, 0.4, 0.9, 0.6, 0.1}, {}},
         {{1, 3}, {1, 1, 0}, {1, 3}, {0.3, 0.8, 0.6}, {}}}},
       {"-", {{{2}, {0, 1}, {2}, {0.2, 0.7}, {}}}},  // never added: what is left is the result of nothing
+      // values that are averaged, weights
       {"V", {{{3}, {1, 2, 3}, {3}, {1, 2, 3}, {1, 0, 2}}, {{1}, {10}, {1}, {10}, {0.5}}}},
+      // binary labels, logits
       {"Z", {{{4}, {0, 1, 1, 0}, {4}, {-1, 2, 0.5, 0.8}, {}}, {{2}, {1, 0}, {2}, {3, -0.2}, {}}}},
   };
   return all.at(name);
