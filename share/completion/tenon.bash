@@ -53,7 +53,7 @@ _tenon() {
   elif [[ $previous == --* ]] && _tenon_value "$previous"; then
     [[ -n $words ]] || return
   elif [[ $command == serve && $current == *=* || $command == serve && $previous == '=' ]]; then
-    COMPREPLY=($(compgen -d -- "${current##*=}"))
+    COMPREPLY=($(compgen -d -- "${current##*=}") $(compgen -f -X '!*.onnx' -- "${current##*=}"))
     return
   elif ((COMP_CWORD == 2)); then
     case $command in
