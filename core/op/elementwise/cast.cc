@@ -13,6 +13,9 @@ Tensors cast_gradient(const Gradient& n) {
 extern const OpDef kCast;
 constexpr OpDef kCast = {"cast", nullptr, cast_gradient};
 
-Tensor cast(Tensor x, DType to) { return x.dtype() == to ? x : emit1("cast", {x}, {{"to", to}}); }
+Tensor cast(Tensor x, DType to) {
+  if (x.dtype() == to) return x;
+  return emit1("cast", {x}, {{"to", to}});
+}
 
 }  // namespace tenon

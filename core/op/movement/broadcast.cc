@@ -18,7 +18,8 @@ extern const OpDef kBroadcast;
 constexpr OpDef kBroadcast = {"broadcast", nullptr, broadcast_gradient};
 
 Tensor broadcast(Tensor x, const Shape& shape, const Ints& dims) {
-  return x.shape() == shape ? x : emit1("broadcast", {x}, {{"shape", shape.vec()}, {"dims", dims}});
+  if (x.shape() == shape) return x;
+  return emit1("broadcast", {x}, {{"shape", shape.vec()}, {"dims", dims}});
 }
 
 }  // namespace tenon

@@ -23,7 +23,8 @@ constexpr OpDef kConcat = {"concat", nullptr, concat_gradient};
 
 Tensor concat(const Tensors& parts, int64_t axis) {
   if (parts.empty()) fail("concat: has no operands");
-  return parts.size() == 1 ? parts[0] : emit1("concat", parts, {{"axis", axis_of("concat", parts[0], axis)}});
+  if (parts.size() == 1) return parts[0];
+  return emit1("concat", parts, {{"axis", axis_of("concat", parts[0], axis)}});
 }
 
 }  // namespace tenon

@@ -13,7 +13,8 @@ constexpr OpDef kReshape = {"reshape", nullptr, reshape_gradient};
 Tensor reshape(Tensor x, std::initializer_list<int64_t> shape) { return reshape(x, Shape(shape)); }
 
 Tensor reshape(Tensor x, const Shape& shape) {
-  return x.shape() == shape ? x : emit1("reshape", {x}, {{"shape", shape.vec()}});
+  if (x.shape() == shape) return x;
+  return emit1("reshape", {x}, {{"shape", shape.vec()}});
 }
 
 // A reshape that nothing takes out before gradients are made.

@@ -23,7 +23,7 @@ template <class T>
 GrpcTensor tensor(int dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
   GrpcTensor out{dtype, std::move(dims), {}, {}};
   out.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
+  if (!values.empty()) std::memcpy(out.bytes.data(), values.data(), out.bytes.size());
   return out;
 }
 GrpcTensor x(const std::vector<float>& values) { return tensor(kFloat, {std::ssize(values)}, values); }

@@ -88,8 +88,9 @@ TEST(Scaling, ALargeGradientIsABucketByItself) {
   };
   const std::vector<FeatureSpec> features{{"x", {DType::kF32, {512}}}, {"label", {DType::kF32, {512}}}};
   std::vector<uint64_t> mib;
-  for (const ScalingExchange& e :
-       predict_scaling(tied, {}, features, hosts(2, 1e9), {.ms = 100, .examples = 32}, {}).take().back().exchanges)
+  const std::vector<ScalingRow> rows =
+      predict_scaling(tied, {}, features, hosts(2, 1e9), {.ms = 100, .examples = 32}, {}).take();
+  for (const ScalingExchange& e : rows.back().exchanges)
     if (e.bytes >= 1 << 20) mib.push_back(e.bytes >> 20);
   EXPECT_EQ(mib, (std::vector<uint64_t>{2, 4, 4}));
 }
