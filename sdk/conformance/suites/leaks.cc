@@ -54,7 +54,8 @@ std::string growth(const char* what, uint64_t before, uint64_t after) {
 
 // Throws unless 200 cycles leave what was there before. A leak of one object a cycle is more than the slack.
 void measure(const std::function<void(int)>& cycle) {
-  constexpr uint64_t kHeapSlack = 4096, kResidentSlack = 8u << 20, kMappedSlack = 160u << 20;  // two heaps of threads
+  constexpr uint64_t kHeapSlack = 4096, kResidentSlack = (8u << 20) + kFreedBytes,
+                     kMappedSlack = (160u << 20) + kFreedBytes;  // two heaps of threads
   const Usage before = Usage::now();
   for (int i = 0; i < kCycles; ++i) cycle(i);
   const size_t threads = settled_threads(before.threads);
