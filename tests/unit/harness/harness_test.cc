@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "conformance/host/subject.h"
+#include "conformance/sanitizer.h"
 
 namespace tenon::conformance {
 namespace {
@@ -69,7 +70,7 @@ TEST(Harness, SaysWhatATestDidThatEndedItsProcess) {
     doing("wait for nothing");
     for (;;) pause();
   });
-  hang.time_limit_s = 5;
+  hang.time_limit_s = 5 / kSlower;
   const auto crashes_later = [](Subject&) {
     doing("run without a program");
     doing("run without inputs");
@@ -86,7 +87,7 @@ TEST(Harness, GoesOnBehindACrashAnExitAndAHang) {
   conformance::Test hang = make("c", "1", [](Subject&) {
     for (;;) pause();
   });
-  hang.time_limit_s = 0.5;
+  hang.time_limit_s = 0.5 / kSlower;
   EXPECT_EQ(outcomes({make("a", "1", pass), make("a", "2", crash), make("a", "3", pass),
                       make("b", "1", [](Subject&) { _exit(3); }), make("b", "2", [](Subject&) { std::exit(0); }), hang,
                       make("c", "2", pass)}),
@@ -121,7 +122,7 @@ TEST(Harness, ScalesTimeLimits) {
     for (;;) pause();
   });
   RunOptions options;
-  options.time_scale = 0.005;
+  options.time_scale = 0.005 / kSlower;
   EXPECT_EQ(outcomes({hang}, options), (Words{"fail: ran past 0.3 s"}));
 }
 
