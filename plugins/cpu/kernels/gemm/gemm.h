@@ -78,6 +78,8 @@ class Gemm {
   void run(const Call& call, const GemmData& data) const;
 
  private:
+  static constexpr int64_t kTileRows = 6;  // of a packed tile of A
+
   struct Block {
     int64_t row, rows, column, columns, k, depth;
     bool partial;      // no activation yet
@@ -111,7 +113,7 @@ class Gemm {
   template <class T>
   void pack_tiles(const T* a, int64_t row, int64_t rows, int64_t at, int64_t depth, float* out) const;
 
-  int64_t tile_room() const { return 6 * kc_ + 8; }  // floats of a packed tile of A
+  int64_t tile_room() const { return kTileRows * kc_ + 8; }  // floats of a packed tile of A
   bool turns_a() const { return packs_a_ && tiles_; }
   // By which sums are split: the same whether words are multiplied or what they hold.
   int64_t terms() const { return s_.widened ? s_.k / 2 : s_.k; }
