@@ -89,6 +89,12 @@ for row in '^   0   25.7 M   848.5 KiB  .*dot_bias_act  dense/dot_bias_act$' '^ 
   grep -q "$row" "$work/out" || complain "mlp: no '$row' in: $(cat "$work/out")"
 done
 
+# Variables that a step updates are arguments, and no results beside them.
+for device in cpu tpu-emulator; do
+  expect 0 '' "${plan[@]}" mlp --device "$device"
+  grep -qE '^memory .* results [0-9]+ B, ' "$work/out" || complain "mlp on $device: $(grep '^memory' "$work/out")"
+done
+
 # A terminal's width.
 if command -v script >/dev/null; then
   for width in 80 160; do

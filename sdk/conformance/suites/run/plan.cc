@@ -281,9 +281,20 @@ void tells_of_arguments(Subject& s) {
   const uint32_t x = g.state(), y = g.state({3, kWide}), c = g.scalar(TENON_F32);
   g.builder.result(g.add(x, c), TENON_MODE_LAST, 1);
   g.builder.result(g.reverse(y, {3, kWide}));
-  const Program program = compile(s, g.builder.build());
-  expect_told("argument_bytes", program.info().argument_bytes, 4 * kWideBytes);
-  expect_told("result_bytes, which no state's are among,", program.info().result_bytes, 3 * kWideBytes);
+  const plugin::FlatGraph graph = g.builder.build();
+  for (const uint32_t iterations : {1u, 5u}) {
+    const Program program = compile(s, graph, iterations);
+    expect_told("argument_bytes", program.info().argument_bytes, 4 * kWideBytes);
+    expect_told("result_bytes, which no state's are among,", program.info().result_bytes, 3 * kWideBytes);
+  }
+}
+
+void tells_of_results_of_each_iteration(Subject& s) {
+  PlanSketch g;
+  g.builder.result(g.reverse(g.state({3, kWide}), {3, kWide}), TENON_MODE_EACH);
+  const plugin::FlatGraph graph = g.builder.build();
+  for (const uint32_t iterations : {1u, 5u})
+    expect_told("result_bytes of EACH", compile(s, graph, iterations).info().result_bytes, iterations * 3 * kWideBytes);
 }
 
 void tells_of_constants(Subject& s) {
@@ -351,6 +362,7 @@ void add_plan_tests(Tests& tests) {
   add("results", "of a state that stays", state_that_stays);
   add("results", "of states that swap", states_that_swap);
   add("told", "of arguments", tells_of_arguments);
+  add("told", "of results of each iteration", tells_of_results_of_each_iteration);
   add("told", "of constants", tells_of_constants);
   add("threads", "little work is one thread's", runs_little_on_one_thread);
 }
