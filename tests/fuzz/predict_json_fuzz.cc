@@ -18,7 +18,7 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// Of the kinds and dtypes that there are; files become their first four bytes.
+// Its inputs have every kind and dtype; an image is the first four bytes of its file.
 class AnyModel : public ServedModel {
  public:
   const std::vector<ServingSignature>& signatures() const override { return signatures_; }

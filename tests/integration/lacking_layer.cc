@@ -22,7 +22,7 @@ std::string ops_of(const char* spec) {
   return "+" + text.substr(0, text.find(',')) + "+";
 }
 
-// Of the backend below; nullptr: the default.
+// The spec of the backend below; nullptr: its default.
 const char* spec_below(const char* spec) {
   const char* comma = spec ? std::strchr(spec, ',') : nullptr;
   return comma ? comma + 1 : nullptr;

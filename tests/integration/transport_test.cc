@@ -128,7 +128,7 @@ const std::vector<Lane>& lanes() {
   return all;
 }
 
-// Of one pair, by tag and then in order.
+// All messages of one pair of processes, by tag and then in order.
 std::vector<Message> messages(uint32_t from, uint32_t to) {
   std::vector<Message> all;
   for (const Lane& lane : lanes())

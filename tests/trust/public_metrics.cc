@@ -6,7 +6,7 @@ namespace {
 
 using A = Arguments;
 
-// Of labels and scores of four samples and three classes, or of one number each.
+// Calls the metric with labels and scores of four samples and three classes.
 void measure(A& a, const Metric& metric) {
   auto labels = a.any({4, 3}, true);
   metric(labels, a.any({4, 3}, true));

@@ -13,7 +13,7 @@ struct Counts {
   Shape result;
 };
 
-// Of a trace: nothing is drawn.
+// Counts in a trace: no weight is drawn.
 Counts counts_of(Model model, int64_t size) {
   Counts out;
   const ModelTrace trace = trace_model(model, {{DType::kF32, {size, size, 3}}},

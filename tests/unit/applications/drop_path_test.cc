@@ -12,7 +12,7 @@ std::vector<float> dropped(Mode mode) {
   return f(Arrays{{"x", Array(std::vector<float>(200 * 6, 3), {200, 1, 2, 3})}})["y"].to<float>();
 }
 
-// Of 200 examples a quarter is 0, all of it; the others are a third larger. 50 +- 6.1 are expected: 5 deviations are given.
+// A quarter of 200 examples is all 0, the others are a third larger. 50 +- 6.1 are expected: 5 deviations are allowed.
 TEST(DropPath, DropsWholeExamplesWhileTraining) {
   const std::vector<float> found = dropped(Mode::kTrain);
   int gone = 0;

@@ -25,7 +25,7 @@ double looseness(const Tensor& value, Tensor tolerance) {
   return *middle / largest;
 }
 
-// Of f32; the widest are a long sum of numbers of both signs and the gradient of a norm of one element.
+// The widest are those of a long sum of numbers of both signs and of the gradient of a norm of one element.
 TEST(Tolerances, AreNarrowInF32) {
   int seen = 0;
   for (const Case& c : built_in_corpus()) {

@@ -27,7 +27,7 @@ uint32_t node(GraphBuilder& b, const char* op, const std::vector<uint32_t>& in, 
   return y;
 }
 
-// Of nodes that end in the first result; what `shown` names is a result too.
+// The first result is x rounded to bf16 and flushed; what `shown` names is a result too.
 FlatGraph rounding(const std::string& shown, float least = 0x1p-126f) {
   GraphBuilder b;
   const float zero = 0;

@@ -70,7 +70,7 @@ struct SmallImage {
 constexpr SmallImage kImages[] = {
     {1, 9, 7, 4, 6}, {2, 6, 40, 8, 70}, {1, 16, 16, 32, 16}, {2, 3, 5, 48, 33}, {2, 8, 8, 64, 64}};
 
-// Of 3 x 3 taps the point (i, j) of an image [h, w], or -1 outside it.
+// The index in an image [h, w] that a 3 x 3 tap reads at (i, j); -1 outside it.
 int64_t neighbour(const SmallImage& s, int64_t i, int64_t j, int64_t tap) {
   const int64_t y = i + tap / 3 - 1, x = j + tap % 3 - 1;
   return y < 0 || y >= s.h || x < 0 || x >= s.w ? -1 : y * s.w + x;

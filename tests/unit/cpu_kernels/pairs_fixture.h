@@ -77,7 +77,7 @@ class Pairs : public IsaTest {
     return sum;
   }
 
-  // Of any exponent that keeps products and their sums normal, now and then zero or subnormal.
+  // Numbers with exponents in [low, high], now and then zero or subnormal.
   Halves numbers(int64_t n, int low, int high) {
     Halves v(static_cast<size_t>(n));
     for (uint16_t& x : v) {

@@ -19,13 +19,13 @@ class Squad : public testing::Test {
       return Status();
     });
   }
-  // Of a file that is refused, without its name.
+  // The message about a file that is refused, without the file's name.
   std::string error(const std::string& json) {
     const std::string message = read(json).message(), file = directory_ / "f.json: ";
     EXPECT_TRUE(message.starts_with(file)) << message;
     return message.substr(std::min(file.size(), message.size()));
   }
-  // Of a paragraph that holds these members.
+  // The message about a paragraph that has these members.
   std::string error_of(const std::string& members) {
     return error(R"({"data": [{"paragraphs": [{)" + members + "}]}]}");
   }

@@ -104,7 +104,7 @@ TEST(HostileImage, SidesWhoseProductOverflowsAreRefused) {
   EXPECT_EQ(read_image_info(png).status().message(), expected);
 }
 
-// Of every chunk that libpng knows, and of one that it does not.
+// The chunks that libpng knows between IHDR and IEND, and one that it does not know.
 TEST(HostileImage, LengthOfAChunkIsNotBelieved) {
   const long before = peak_kib();
   for (const char* name : {"tEXt", "zTXt", "iTXt", "iCCP", "sPLT", "eXIf", "pCAL", "sCAL", "hIST", "bKGD", "tRNS",

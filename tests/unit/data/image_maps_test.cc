@@ -296,7 +296,7 @@ TEST(ImageMaps, MixUpMixesEachExampleWithAnotherAndItsLabelAlike) {
     }
     EXPECT_LE(*std::max_element(taken.begin(), taken.end()), 1);
   }
-  // Of Beta(0.4, 0.4): mean 1/2, variance 1 / (4 (2 * 0.4 + 1)) = 0.139.
+  // Beta(0.4, 0.4) has mean 1/2 and variance 1 / (4 (2 * 0.4 + 1)) = 0.139.
   double mean = 0, variance = 0;
   for (const double w : weights) mean += w / static_cast<double>(weights.size());
   for (const double w : weights) variance += (w - mean) * (w - mean) / static_cast<double>(weights.size());

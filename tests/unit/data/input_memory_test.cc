@@ -9,7 +9,7 @@
 
 namespace {
 
-// Of all threads: how many allocations may still succeed; below 0 there is no limit. `for_good`: all after that one fail too.
+// How many allocations, in all threads, may still succeed; below 0: any number. `for_good`: after one fails, all do.
 std::atomic<int64_t> allocations_left{-1};
 std::atomic<bool> for_good{false};
 std::atomic<int64_t> allocations_refused{0};

@@ -17,7 +17,7 @@ namespace {
 
 using JpegSetup = std::function<void(jpeg_compress_struct&)>;
 
-// Of each strength from none to all of the 256 values, so that numbers of every size are coded.
+// Noise on smooth pixels: strength 0 is none, 128 all 256 values, so that numbers of every size are coded.
 std::vector<uint8_t> grainy_pixels(int width, int height, int channels, int strength, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<uint8_t> pixels = smooth_pixels(width, height, channels);

@@ -78,7 +78,7 @@ std::string chunk(const std::string& name, std::string data) {
 }
 std::string riff(const std::string& chunks) { return "RIFF" + chunk("", "WEBP" + chunks); }
 
-// Of 14 bits each in a lossy image's header, 24 in an extended one's.
+// An extended header has 24 bits for each side, a lossy image's has 14.
 std::string extended(uint32_t width, uint32_t height, uint8_t flags, const std::string& rest) {
   std::string data{static_cast<char>(flags), 0, 0, 0};
   for (const uint32_t side : {width - 1, height - 1})

@@ -13,7 +13,7 @@
 namespace tenon {
 namespace {
 
-// Of very different sizes, so that each order of additions has a sum of its own.
+// Their sizes differ so much that each order of additions has a sum of its own.
 std::vector<float> drawn(size_t n, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<float> out;

@@ -16,7 +16,7 @@ struct SharedOut {
   std::vector<size_t> shares;  // elements of each array that a process gets
 };
 
-// Of very different sizes, so that each order of additions has a sum of its own.
+// Their sizes differ so much that each order of additions has a sum of its own.
 std::vector<float> numbers(size_t n, size_t array, size_t replica) {
   std::mt19937 random(static_cast<uint32_t>(77 * array + replica));
   std::vector<float> out;

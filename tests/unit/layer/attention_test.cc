@@ -136,7 +136,7 @@ TEST(SequenceLoss, IsTheMeanOverAllTokens) {
   }
 }
 
-// Of two heads A and B as {2,4}, and each of them twice, A A B B, as {2,8}; [8, 2] is another kernel.
+// A kernel [2, 4] is two heads A and B, [2, 8] each of them twice, A A B B; [8, 2] is the output's.
 Initializer heads_in_pairs(const Shape& matrix) {
   if (matrix[0] != 2) return golden_kernel(matrix);
   const int64_t columns = matrix[1], times = columns / 4;

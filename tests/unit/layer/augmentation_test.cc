@@ -148,7 +148,7 @@ TEST(RandomContrast, MovesAwayFromTheMeanOrTowardsIt) {
   EXPECT_LE(upper, 1.4 + 1e-4);
 }
 
-// Of each image of h x w: rows, columns and number of pixels that are `mark`.
+// The rows, columns and number of pixels that are `mark`, in each image of h x w.
 struct Erased {
   std::set<size_t> rows, columns;
   size_t pixels = 0;

@@ -110,7 +110,7 @@ TEST(Ctc, OfALabelWithoutAlignmentIsLargeAndFinite) {
   EXPECT_EQ(tried, 1);
 }
 
-// Of all label sequences of up to two labels, two steps have one of them: the probabilities add up to 1.
+// These are all label sequences that two steps can have: their probabilities add up to 1.
 TEST(Ctc, IsAProbability) {
   Graph graph;
   const std::vector<Numbers> labels{{0, 0}, {1, 0}, {2, 0}, {1, 2}, {2, 1}};

@@ -62,7 +62,7 @@ TEST(Dropout, AddsAResidualAfterwardsInEveryMode) {
   }
 }
 
-// Of 50 examples of ones, 40 channels each: half of the channels are 0, the others 2, at all places of each.
+// Half of the 40 channels of 50 examples of ones become 0, the others 2, each at all of its places.
 void expect_whole_channels(const Shape& shape, Tensor (*dropout)(Tensor, double)) {
   Graph graph;
   const Tensor x = feed(graph, "x", shape);

@@ -13,7 +13,7 @@ using model_testing::error_of;
 using model_testing::feed;
 using model_testing::Session;
 
-// Of y = 1, 3 and p = 2, 1, in these shapes.
+// The loss of y = 1, 3 and p = 2, 1, in these shapes.
 double squared(const Loss& loss, const Shape& y_shape, const Shape& p_shape) {
   Graph graph;
   const Tensor y = feed(graph, "y", y_shape), p = feed(graph, "p", p_shape);

@@ -71,7 +71,7 @@ std::vector<Label> labels_of(const Batch& b) {
   return out;
 }
 
-// Of Beta(a, a).
+// ws have the mean and variance of Beta(a, a).
 void expect_beta(const Numbers& ws, double a) {
   double mean = 0, square = 0;
   for (const double w : ws) mean += w / static_cast<double>(ws.size());

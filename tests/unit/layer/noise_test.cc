@@ -47,7 +47,7 @@ TEST(GaussianDropout, KeepsTheMeanAndHasADropoutsDeviation) {
   EXPECT_NEAR(m.deviation, 2 * std::sqrt(0.25), 4 * 1.0 / std::sqrt(2.0 * kCount));
 }
 
-// Of x, mean 0 and variance 1 stay; of a constant c they are those of two values with probabilities 0.3 and 0.7.
+// Mean 0 and variance 1 of x stay; a constant becomes two values, with probabilities 0.3 and 0.7.
 TEST(AlphaDropout, HasTwoValuesOfAConstant) {
   const Numbers y = disturbed([](Tensor x) { return alpha_dropout(x, {.rate = 0.3}); }, 0);
   const double limit = -1.7580993408473766;

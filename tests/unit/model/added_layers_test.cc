@@ -29,7 +29,7 @@ AnyLayer gives_one() {
   return Dense({.units = 1, .kernel_initializer = zeros(), .bias_initializer = ones(), .name = "one"});
 }
 
-// Of the targets above the mean square of the distance from 1 is (4 + 0 + 4 + 1) / 4, and its gradient by the bias
+// The mean square of the targets' distance from 1 is (4 + 0 + 4 + 1) / 4, and its gradient by the bias
 // 2 * (-2 + 0 + 2 - 1) / 4.
 TEST(AddedLayers, AreInTheNextCallOfEachFunction) {
   for (const bool with_input : {false, true}) {

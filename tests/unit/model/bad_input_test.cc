@@ -200,7 +200,7 @@ TEST_F(BadInput, AFunctionMayBeGivenAnotherSignatureAtTheTenthCall) {
   EXPECT_EQ(f({{"x", first_input()}})["y"].item(), first);
 }
 
-// Of a model that begins with Input(): without data, and without the size of a batch that nobody has asked for.
+// A model that begins with Input() is checked without data; messages say "batch", as no batch has a size yet.
 TEST(BadModels, AreToldWhenTheyAreCompiled) {
   const auto of = [](auto model) {
     const std::string said = message_of([&] { model.compile({.loss = "mse", .strategy = Strategy("cpu")}); });

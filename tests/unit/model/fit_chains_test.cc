@@ -93,7 +93,7 @@ TEST(FitOfChains, NormalizationAdaptsToUncountedData) {
 
 // ---- batches of several shapes ----
 
-// Of x[batch, time] what does not depend on how far it is padded with 0.
+// Sums x[batch, time] over time, so that padding with 0 changes nothing.
 struct SumOfTime : LayerOf<SumOfTime> {
   Tensor call(Tensor x) override { return reduce_sum(x, {1}, true); }
 };

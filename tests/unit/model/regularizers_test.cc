@@ -66,7 +66,7 @@ TEST(Regularizers, OfAttentionAndEinsumAsKeras) {
   expect_losses(model, {1.3470144, 1.328195, 1.3117208});
 }
 
-// Of the matrix {3 0 / 3 3}: rows at 45 degrees, columns too.
+// The rows of {3 0 / 3 3} are at 45 degrees, and so are its columns.
 TEST(Regularizers, OrthogonalIsTheMeanCosine) {
   Strategy strategy("cpu");
   Function f = strategy.function([](const Features& in) {

@@ -18,8 +18,8 @@ Array sixteen() {
   return Array(v, {16, 1});
 }
 
-// Of y = w x with w = 1 and targets 0: the sum of x^2 is 34, its gradient 68. Keras under a strategy sums over the whole
-// batch: it divides means by the number of replicas, not sums, and adds up gradients.
+// With y = w x, w = 1 and targets 0 the loss is 34, the sum of x^2, and its gradient 68. Keras under a strategy sums
+// over the whole batch: it divides means by the number of replicas, not sums, and adds up gradients.
 TEST(Units, SumALossOverTheWholeBatch) {
   for (const char* device : kUnitDevices) {
     Sequential model({Dense({.units = 1, .use_bias = false, .kernel_initializer = ones()})});

@@ -12,7 +12,7 @@ struct Moments {
   double mean = 0, var = 0;
 };
 
-// Of every element of x whose index e satisfies `in`.
+// The moments of the elements of x whose index e satisfies `in`.
 template <class In>
 Moments moments_of(const Doubles& x, In in, bool center = true) {
   Moments m;

@@ -177,7 +177,7 @@ TEST_F(OpenclChains, RoundEachNodeTo16Bits) {
   }
 }
 
-// Of integers, which wrap: each element is right or wrong.
+// Its values are integers, which wrap: each element is right or wrong.
 class RandomGraph {
  public:
   explicit RandomGraph(uint32_t seed) : random_(seed), m_(TENON_I32) {

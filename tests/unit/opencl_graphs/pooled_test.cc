@@ -117,7 +117,7 @@ void expect_near(const Tensor& found, const Tensor& expected, const std::string&
       ASSERT_NEAR(found.f[i], expected.f[i], 2e-5 * largest) << what << " at " << i;
 }
 
-// Of halves, where few are: equal elements in one window are common, and sums exact. Else no two sums are near each other.
+// Multiples of 1/2 if channels are few: elements of a window are often equal, sums exact. Else no two sums are close.
 std::vector<Tensor> inputs_of(const Case& c, uint32_t seed) {
   std::mt19937 random(seed);
   const bool ties = c.x[3] < 12;

@@ -41,7 +41,7 @@ Tensor uniform(int64_t n, uint32_t seed, double low) {
   return x;
 }
 
-// Of variables [first, last). `hinted`: each update says where it comes from.
+// Updates of variables [first, last). `hinted`: each names its variable.
 Updates updates_of(size_t first, size_t last, bool hinted = false) {
   Updates u;
   GraphBuilder b;

@@ -85,7 +85,7 @@ double precision_of(int32_t dtype) {
   return dtype == TENON_F64 ? 0x1p-36 : dtype == TENON_F32 ? 0x1p-15 : dtype == TENON_F16 ? 0x1p-8 : 0x1p-5;
 }
 
-// Of the same numbers, added in another order.
+// a and b may be sums that were added up in different orders.
 void expect_alike(const Tensor& a, const Tensor& b, const std::string& what) {
   ASSERT_EQ(a.dims, b.dims) << what;
   EXPECT_EQ(a.i, b.i) << what;

@@ -136,7 +136,7 @@ TEST_F(FarDevice, ReturnsFromRunBeforeTheWorkIsDone) {
 
 class FarDeviceParts : public FarDevice, public ::testing::WithParamInterface<uint64_t> {};
 
-// Of a value's size: parts as small as can be.
+// With one value in a buffer, parts are as small as can be.
 TEST_P(FarDeviceParts, HasItsWorkspaceInBuffersAsLargeAsItAllows) {
   far_device().largest_buffer = GetParam() * kBytes;
   const int before = far_device().allocations;

@@ -27,7 +27,7 @@ TEST(Convert, SaturatesAtTheEndsOfTheIntegersAndNowhereElse) {
   EXPECT_EQ(convert<uint8_t>(-0.9f), 0);
 }
 
-// Of an op of a backend's own, whose dtypes nothing else checks.
+// The op is a backend's own: nothing else checks its dtypes.
 TEST(TypedTable, TakesTheDtypesThatItHasKernelsForAndNoOthers) {
   GraphBuilder b;
   const uint32_t number = b.input(TENON_I64, {}, TENON_ROLE_FEED), x = b.input(TENON_F32, {}, TENON_ROLE_FEED);

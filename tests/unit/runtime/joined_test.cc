@@ -20,9 +20,9 @@ std::string_view only_op(const GraphView& graph) { return graph.node(0).op(); }
 
 std::string_view only_op(const Rewritten& rewritten) { return only_op(GraphView(*rewritten.graph.graph())); }
 
-// Of four nodes, 0 and 1 have become node 0, 2 is gone, and 3 is node 1.
+// Four nodes became two: 0 and 1 are now node 0, 2 is gone, and 3 is node 1.
 Rewritten first_rewritten() { return {one_node("first"), {1, 3}, {0, 0, TENON_NONE, 1}, {0, 2, TENON_NONE, 4}}; }
-// Of those two, 1 has become nodes 0 and 2; a node of its own stands between; 0 is gone.
+// These two became three: 1 is now nodes 0 and 2, 0 is gone, and node 1 is new.
 Rewritten second_rewritten() { return {one_node("second"), {1, 0, 1}, {TENON_NONE, 2}, {3, TENON_NONE, 1, 0, 2}}; }
 
 TEST(Joined, LeadsFromTheLastGraphToTheFirst) {

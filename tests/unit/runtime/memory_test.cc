@@ -327,7 +327,7 @@ TEST(Memory, OfADeviceIsToldInAllBytesThatTheHostKnows) {
   EXPECT_LE(stats.bytes_free, HostDriver::installed());
 }
 
-// Of two operations on numbers, the first of which needs a workspace for its result.
+// Compiles two ops on values of these dims; the first one's result needs a workspace.
 tenon_status compile_with(const std::vector<int64_t>& dims) {
   testing::Toy toy;
   GraphBuilder b;

@@ -46,8 +46,8 @@ TEST(NodeView, GivesTheDefaultForAnAttributeWithoutANumber) {
   }
 }
 
-// Of another version's attributes, and those of ops that are not published, nothing is known: who has no kernel for such an
-// op leaves it to the host to take it apart.
+// The attributes of another version, or of an op that is not published, are not known: a backend without a kernel for
+// such an op leaves it to the host to take it apart.
 TEST(UnknownAttribute, IsOfPublishedOpsOfVersion1) {
   const auto unknown = [](const char* op, uint32_t version) {
     GraphBuilder b;

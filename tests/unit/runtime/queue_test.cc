@@ -205,7 +205,7 @@ TEST(WorkerQueues, FailWhereAFedRunFailsInItsFirstIteration) {
   EXPECT_EQ(told(toy, toy.queue).iteration, 0u);
 }
 
-// Of no queue, of their own, and of one that has nothing to do.
+// The points: one of no queue, one of the copy's own, one of a queue without work.
 TEST(Queues, TakePointsThatAreReached) {
   for (const bool workers : {false, true}) {
     Toy toy(1, workers);

@@ -179,7 +179,7 @@ void add_number(const Call& c, int64_t n, int64_t number) {
   for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = c.in<int64_t>(0)[i] + number;
 }
 
-// Of flat values.
+// slice and concat of one-dimensional values.
 Kernel make_slice(const NodeView& node, const Env&) {
   Kernel k;
   k.run = [n = node.out(0).elements(), first = node.list("start")[0]](const Call& c) {

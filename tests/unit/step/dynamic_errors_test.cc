@@ -109,7 +109,7 @@ TEST(DynamicShapes, AnErrorOfOneUnitsShapesTellsThoseOfAll) {
 
 const BoundedDim kRows{"rows", 16};
 
-// Of a function of x[<=16,3], z[16,3] and w[16] on so many of x.
+// The error of a function of x[<=16,3] and z[16,3], called with so many rows of x.
 std::string error_beside_one_size(const std::string& device, const std::function<Tensor(Tensor, Tensor)>& both,
                                   bool z_is_dynamic = false, int64_t rows = 8) {
   FunctionOptions options{.name = "both", .dynamic_shapes = {{"x", {{0, kRows}}}}};

@@ -9,7 +9,7 @@
 
 namespace tenon {
 
-// Of the Error that the call throws.
+// The message of the Error that the call throws.
 inline std::string message_of(const std::function<void()>& call) {
   try {
     call();

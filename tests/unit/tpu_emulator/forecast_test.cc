@@ -151,8 +151,8 @@ std::vector<std::string> categories(const tpu::Forecast& f) {
   return names;
 }
 
-// Of a parameter of f32: what it, its gradient and its slots take to read and write, and 8 beside; LAMB reads the parameter
-// and its direction again once their norms are known.
+// An f32 parameter takes the bytes to read and write it and its slots and to read its gradient, and 8 more; LAMB reads
+// the parameter and its direction again once their norms are known.
 TEST(TpuForecast, AnUpdateMovesTheBytesOfItsOptimizer) {
   struct Case {
     const char* op;

@@ -384,7 +384,7 @@ TEST(EstimatorCallbacks, ReadAndSetTheRateThatTheModelFunctionGaveAsANumber) {
             "neither read nor set");
 }
 
-// Of two epochs of a step each, with rates 0.1 and 0.05: loss 10, then 2.5 and 1.406 at evaluation.
+// Two epochs of one step each, at rates 0.1 and 0.05, take the loss from 10 to 2.5 and 1.406 at evaluation.
 TEST(EstimatorCallbacks, KerasRateCallbacksTrainAnEstimatorsModel) {
   TemporaryDirectory dir;
   Estimator estimator(fixed_rate, cpu(dir.path()));

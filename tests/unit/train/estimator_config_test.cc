@@ -9,7 +9,7 @@ namespace {
 
 using callback_testing::Scalar;
 
-// Of the only file of events of a directory.
+// The scalars of a directory's only file of events.
 std::vector<Scalar> scalars_in(const std::string& directory) {
   std::vector<Scalar> out;
   for (const auto& file : std::filesystem::directory_iterator(directory))

@@ -15,7 +15,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   return fields;
 }
 
-// Of "1=..|2=..", where the text of a mode may have a bar.
+// The modes in "1=..|2=..", as bits; the text of one may have a bar.
 unsigned modes_of(const std::string& text) {
   unsigned modes = 0;
   std::istringstream in(text);

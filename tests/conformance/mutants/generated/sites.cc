@@ -1,4 +1,4 @@
-// Of a library of generated mutants: which are chosen (TENON_MUTANT=site:mode,site:mode,..), and what a control run records.
+// Which of the generated mutants are chosen (TENON_MUTANT=site:mode,site:mode,..), and what a control run records.
 #include "sites.h"
 
 #include <unistd.h>

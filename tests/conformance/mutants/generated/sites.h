@@ -33,7 +33,7 @@ extern bool mutant_sites_record;
 int mutant_site_mode(int site, MutantModes modes) noexcept;
 void mutant_site_record(int site, MutantModes modes, unsigned changed) noexcept;
 
-// Of modes that may change something whenever they are reached.
+// The mode now, or 0; for modes that may change something whenever they are reached.
 inline int mutant_mode(int site, MutantModes modes) {
   return __builtin_expect(mutant_site_state[site], 0) ? mutant_site_mode(site, modes) : 0;
 }

@@ -28,7 +28,7 @@ class Trial {
   // Looks at it, some ten times a second or when there are events; whether it is over.
   bool look();
 
-  // Of one that is over: whether a test told, which of the order, and what it said ("ID: ..").
+  // Once it is over: whether a test told, how many of the order passed, and what it said ("ID: ..").
   bool told() const { return told_; }
   size_t passed() const { return passed_; }
   const std::string& said() const { return said_; }

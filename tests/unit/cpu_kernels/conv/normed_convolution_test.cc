@@ -21,7 +21,7 @@ struct NormedCase {
     if (by_argument()) return v * sigmoid(v);
     return !relu ? v : instead == TENON_ACT_RELU6 ? std::clamp(v, 0.0, 6.0) : std::max(0.0, v);
   }
-  // Of the activation with argument z and result y.
+  // The activation's derivative for argument z and result y.
   double slope(double z, double y) const {
     if (by_argument()) return sigmoid(z) * (1 + z * (1 - sigmoid(z)));
     return !relu || (y > 0 && (instead != TENON_ACT_RELU6 || y < 6)) ? 1 : 0;

@@ -157,11 +157,11 @@ std::vector<Conv> shapes() {
   };
 }
 
-// Of 5x5 filters: one image and many, of one block and of several, odd and even pads, channels beside groups of filters.
 std::vector<Conv> of_5x5(std::vector<Conv> all) {
   for (Conv& c : all) c.k = 5;
   return all;
 }
+// One image and many, of one block and of several, odd and even pads, channels beside whole groups of filters.
 std::vector<Conv> shapes_of_5x5() {
   return of_5x5({
       {2, 31, 34, 12, 20, {0, 0}, {0, 0}},

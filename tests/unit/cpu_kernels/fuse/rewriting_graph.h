@@ -34,7 +34,7 @@ struct RewritingGraph {
     return out.origins.empty();
   }
 
-  // Of what rewritten() gave.
+  // The graph after rewritten(), and a node of it.
   GraphView after() const { return plugin::graph_after(out, GraphView(*given.graph())); }
   plugin::NodeView node(uint32_t i) const { return after().node(i); }
 

@@ -70,7 +70,7 @@ Tensor loss_of(const Tensors& ys) {
   return loss;
 }
 
-// Of the steps of x: what counts where the call of a case has a mask.
+// Sets which steps of x count, where the call of a case has a mask.
 void give_mask(Tensor x) {
   const Numbers counts =
       counted(x.dim(0) * x.dim(1), [](int64_t i) { return static_cast<double>((5 * i + 3) % 7 > 2); });

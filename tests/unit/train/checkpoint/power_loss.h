@@ -21,7 +21,7 @@ struct Inode {
 
 using Names = std::map<std::string, int>;  // path -> inode
 
-// Of the bytes of a file that were not synced.
+// What became of the bytes of a file that were not synced.
 enum class Unsynced { kKept, kDropped, kTorn };
 
 // A file system of one directory that remembers what is durable.

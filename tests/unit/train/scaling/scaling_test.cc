@@ -109,8 +109,8 @@ TEST(Scaling, DealtOptimizerStateSendsAsMuch) {
   EXPECT_LT(dealt.compute_ms, whole.compute_ms);
 }
 
-// Of four equal layers the backward pass gives one gradient after the other: behind the first there are three quarters of it at least. The
-// last exchange goes on beside the updates of three of the four.
+// The backward pass of four equal layers gives one gradient after the other: at least three quarters of it follow the
+// first. The last exchange goes on beside the updates of three of the four.
 TEST(Scaling, OfAVerySlowExchangeTheBackwardPassHidesWhatFollowsItsFirstBucketAndUpdatesHideMore) {
   const ScalingRow row = predicted(hosts(2, 1e6), {}, 0.6).back();
   EXPECT_LT(row.hidden_ms, 60 + 0.75 * 40);

@@ -79,7 +79,7 @@ Ours group_attention(const Shape& sequence) {
          penalties(o);
 }
 
-// Of the three recurrent layers.
+// Keras's default initializers in the three recurrent layers.
 Initializer an_orthogonal(const Shape&) { return orthogonal(); }
 Initializer nothing(const Shape&) { return zeros(); }
 

@@ -61,7 +61,7 @@ Ours passing(const Options& o) {
           TENON_FIELD(o, callbacks)};
 }
 
-// Of one of the hooks that look at evaluations.
+// The defaults of each hook that looks at evaluations.
 Ours stopping() { return {TENON_FIELD(EvaluationStopOptions(), min_steps)}; }
 
 void add_hooks(Table& t) {
