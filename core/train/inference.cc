@@ -55,6 +55,13 @@ class Totals {
   int64_t rows_ = 0;
 };
 
+Status expect_finite_loss(const EvalResult& result) {
+  const double loss = result.at("loss");
+  if (std::isfinite(loss)) return {};
+  return invalid("evaluation: the loss is ", std::isnan(loss) ? "nan" : "infinite", " at global step ",
+                 static_cast<int64_t>(result.at("global_step")), ", expected a finite number");
+}
+
 // Those rows of a call whose place is among the first `most` examples.
 Status emit_rows(const Results& call, const BatchFeed& feed, int64_t most, const PredictRow& row) {
   std::map<std::string, std::vector<float>> values;
@@ -120,8 +127,13 @@ class Estimator::Inference {
   const InferenceStates& states() const { return at_; }
   // Whether there may be another batch: callbacks are told before it is taken.
   bool more() const { return feed().stopped() || function_->feed()->more(); }
-  int64_t left_out() const { return left_out_; }
-  std::string passed_over() const { return m_.passed_over(feed().pipeline()); }
+  // Why no batch came.
+  Status nothing_evaluated() const {
+    const std::string passed_over = m_.passed_over(feed().pipeline());
+    if (left_out_ == 0) return invalid("evaluation: the input has no batch of ", data_.batch_size, passed_over);
+    return invalid("evaluation: the input has fewer than ", m_.device->replicas(), " examples, one for each unit",
+                   passed_over);
+  }
   void report() const {
     m_.report_corrupt(feed().pipeline());
     if (left_out_ > 0)
@@ -196,17 +208,12 @@ Result<EvalResult> Estimator::evaluate_on_device(const EvalOptions& options) {
       TENON_TRY(run.call([&](Callback& c) { c.on_test_batch_end(run, done_so_far - 1, logs); }));
     }
   }
-  if (totals.rows() == 0 && pass.left_out() == 0)
-    return invalid("evaluation: the input has no batch of ", batch, pass.passed_over());
-  if (totals.rows() == 0)
-    return invalid("evaluation: the input has fewer than ", m.device->replicas(), " examples, one for each unit",
-                   pass.passed_over());
+  if (totals.rows() == 0) return pass.nothing_evaluated();
   pass.report();
   const EvalResult result = totals.result(pass.step());
-  m.bad_loss = !std::isfinite(result.at("loss"));
-  if (m.bad_loss)
-    return invalid("evaluation: the loss is ", std::isnan(result.at("loss")) ? "nan" : "infinite", " at global step ",
-                   pass.step(), ", expected a finite number");
+  const Status finite = expect_finite_loss(result);
+  m.bad_loss = !finite.ok();
+  TENON_TRY(finite);
   TENON_TRY(run.call([&](Callback& c) { c.on_test_end(run, totals.logs()); }));
   m.warn(m.summaries.evaluated(m.config, options.name, pass.step(), result));
   if (m.events.on_evaluate) m.events.on_evaluate(pass.step(), result);

@@ -23,10 +23,11 @@ for library in "$cpu" "$example"; do
   done
 done
 
-# What no test without the layer looks for, and what some do: the line, the failing test, the command with the option.
+# What no test without the layer looks for, and what some do: the line, the failing test, the command with the option. A backend
+# that breaks the contract loses what it made, of which a sanitizer would tell.
 expect() {
   mutant=$1 filter=$2 line=$3
-  TENON_MUTANT=$mutant "$conform" "$mutants" --validate --filter "$filter" >"$log" 2>&1
+  ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0 TENON_MUTANT=$mutant "$conform" "$mutants" --validate --filter "$filter" >"$log" 2>&1
   [ $? -eq 1 ] || complain "$mutant: expected exit code 1"
   grep -q "backend example broke the contract in $line" "$log" || complain "$mutant: expected '$line'"
   grep -q "tenon-conform .*example.so --validate --seed 1 --filter " "$log" || complain "$mutant: no command"

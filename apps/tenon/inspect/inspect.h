@@ -19,5 +19,6 @@ struct PlanTitle {
   bool buffers, verbose, json;
 };
 void print_plan(const StepPlan& plan, const PlanTitle& title);
+std::string plan_json(const StepPlan& plan, const PlanTitle& title);
 
 }  // namespace tenon::runner

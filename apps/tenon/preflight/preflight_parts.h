@@ -31,6 +31,9 @@ void print_preflight_json(const std::string& model, const std::string& device, c
 // "v3-8 as TensorFlow 1.12 drove it (not held against measurements)"
 std::string machine_text(const PredictedStep& step);
 
+// Lines of advice and of warnings; empty ones are left out.
+std::vector<std::string> lines_of(const std::string& text);
+
 // "12.3 s", "1:02:03"; "0.034", "1234.50"
 std::string time_text(double seconds);
 std::string cost_text(double cost);
