@@ -31,9 +31,7 @@ endfunction()
 install_pkg_config(core/tenon.pc.in ${CMAKE_INSTALL_DEFAULT_COMPONENT_NAME})
 
 # The runner with its page and completion. The backends install themselves: plugins/CMakeLists.txt.
-if(EXISTS ${CMAKE_SOURCE_DIR}/apps/tenon/CMakeLists.txt)
-  install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/tenon DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(PROGRAMS ${CMAKE_BINARY_DIR}/bin/tenon DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES share/man/tenon.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES share/completion/tenon.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME tenon)
 

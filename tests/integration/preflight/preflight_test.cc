@@ -145,16 +145,13 @@ TEST(Preflight, ListsTheMachines) {
   EXPECT_FALSE(machine_names("none").ok());
 }
 
-#ifdef TENON_HAS_CPU
 TEST(Preflight, DevicesThatDoNotPredictSaySo) {
   const Result<Preflight> p = preflight(small, {}, kPoint, "cpu", {.batch_size = 16});
   EXPECT_EQ(p.status().code(), Code::kUnsupported);
   EXPECT_EQ(p.status().message(), "device 'cpu' does not predict what a step would take");
   EXPECT_TRUE(machine_names("cpu").take().empty());
 }
-#endif
 
-#ifdef TENON_HAS_TPU
 // 128 x 128 products of bf16: 8 rows take 8 cycles of 700 MHz at best, so a step cannot take less than its arithmetic.
 EstimatorSpec wide(const Features& features, const Tensor& labels, Mode mode, const Params& params) {
   Tensor x = features["point"];
@@ -253,7 +250,6 @@ TEST(PreflightOnATpu, SeveralThreadsMayAskAtOnce) {
   for (std::thread& t : threads) t.join();
   EXPECT_EQ(alone, together);
 }
-#endif
 
 }  // namespace
 }  // namespace tenon
