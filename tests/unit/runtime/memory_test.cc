@@ -155,6 +155,27 @@ TEST(HostMemory, OfLargeBlocksIsTouchedWhenItIsMade) {
   }
 }
 
+// In 32 bits as little as anybody has room for.
+TEST(Memory, IsNotTakenWhereThereIsNoRoomBeyond32Bits) {
+  constexpr uint64_t kIn32Bits = uint64_t{1} << 32, kSmall = uint64_t{8} << 20;
+  HostDriver driver(nullptr, false);
+  EXPECT_EQ(driver.allocate(HostDriver::installed() / kIn32Bits * kIn32Bits + kIn32Bits + kSmall), nullptr);
+}
+
+// A mapping of which no page is there. 4 GiB and 2 MiB are one page of 2 MiB in 32 bits.
+TEST(Memory, IsGivenBackBeyond32Bits) {
+  constexpr uint64_t kBytes = (uint64_t{1} << 32) + (uint64_t{2} << 20), kPage = 4096;
+  void* p = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) GTEST_SKIP() << "no addresses are left";
+  const auto is_mapped = [&](uint64_t at) {
+    unsigned char there;
+    return mincore(static_cast<uint8_t*>(p) + at, kPage, &there) == 0;
+  };
+  EXPECT_TRUE(is_mapped(0) && is_mapped(kBytes - kPage));
+  HostDriver(nullptr, false).release(p, kBytes);
+  EXPECT_FALSE(is_mapped(0) || is_mapped(kBytes - kPage));
+}
+
 TEST(Memory, IsAllThatTheProcessMayHave) {
   EXPECT_EQ(HostDriver::installed(), host_memory().limit);
   HostDriver driver(nullptr, false);

@@ -132,6 +132,16 @@ class VastDevice : public ::testing::Test {
     EXPECT_EQ(status.code, TENON_OUT_OF_MEMORY);
     return status.message;
   }
+  // What run says where the program's input is x and its result y.
+  tenon_status run(tenon_queue* queue, tenon_buffer* x, tenon_buffer* y, uint64_t* ticket) {
+    tenon_run run{};
+    run.struct_size = sizeof run;
+    run.program = program;
+    run.iterations = 1;
+    run.inputs = &x;
+    run.results = &y;
+    return table.run(queue, &run, ticket, nullptr);
+  }
 
   GraphBuilder b;
   tenon_backend table{};
@@ -183,20 +193,32 @@ TEST_F(VastDevice, PlacesValuesAndScratchBeyond32Bits) {
   tenon_queue* queue = nullptr;
   good(table.queue_create(device, 0, &queue));
   tenon_buffer *x = buffer(64), *y = buffer(64);
-  tenon_run run{};
-  run.struct_size = sizeof run;
-  run.program = program;
-  run.iterations = 1;
-  run.inputs = &x;
-  run.results = &y;
   uint64_t ticket = 0;
-  good(table.run(queue, &run, &ticket, nullptr));
+  good(run(queue, x, y, &ticket));
   good(table.wait(queue, ticket, UINT64_MAX));
   EXPECT_EQ(asked.results, (std::vector<uint64_t>{0, 6 * kGiga, 0}));
   EXPECT_EQ(asked.scratch, (std::vector<uint64_t>{6 * kGiga, 11 * kGiga, 0}));
   table.queue_destroy(queue);
   table.buffer_free(x);
   table.buffer_free(y);
+  table.program_destroy(program);
+}
+
+// 64 bytes are as many as the result's in 32 bits.
+TEST_F(VastDevice, TakesNoBufferThatIsSmallerThanAResultBeyond32Bits) {
+  chain({4 * kGiga + 64}, {64});
+  ASSERT_EQ(compile(), "");
+  tenon_queue* queue = nullptr;
+  good(table.queue_create(device, 0, &queue));
+  tenon_buffer *x = buffer(64), *small = buffer(64), *y = buffer(4 * kGiga + 64);
+  uint64_t ticket = 0;
+  const tenon_status status = run(queue, x, small, &ticket);
+  EXPECT_EQ(status.code, TENON_INVALID);
+  EXPECT_STREQ(status.message, "run: a result buffer is smaller than the program's result");
+  good(run(queue, x, y, &ticket));
+  good(table.wait(queue, ticket, UINT64_MAX));
+  table.queue_destroy(queue);
+  for (tenon_buffer* one : {x, small, y}) table.buffer_free(one);
   table.program_destroy(program);
 }
 

@@ -138,7 +138,7 @@ class Check:
         listed = {m for m in self.missed if self.table.is_equal(*m)}
         self.missed = [m for m in self.missed if m not in listed]
         self.equal |= listed
-        self.say('%d missed by quick tests, %d of them listed as equal' % (len(self.missed) + len(listed), len(listed)))
+        self.say('%d missed, %d of them listed as equal' % (len(self.missed) + len(listed), len(listed)))
 
     def list_of(self, name, mutants):
         path = os.path.join(self.out, name)
@@ -154,14 +154,25 @@ class Check:
                                     self.kept('control', self.library, self.runner)))
 
     def try_long(self):
-        """Tests that take minutes, and what they alone have values for."""
-        self.say('%d missed: trying tests that take minutes' % len(self.missed))
+        """Tests that take minutes, and what they alone have values for, which unit tests are asked before."""
         known = self.list_of('known.txt', self.caught | self.equal)
+        options = ['--sites', self.args.sites, '--above', str(LONG), '--control', self.kept('long-control', self.library, self.runner)]
+        only = os.path.join(self.out, 'long.txt')
+        if not self.run([self.runner, self.library, self.sites, os.devnull, *options, '--without', known, '--list', only]):
+            return
+        with open(only) as file:
+            new = {tuple(map(int, line.split(':'))) for line in file} - set(self.missed)
+        self.say('%d reach values that only tests of minutes have' % len(new))
+        self.missed += sorted(new)
+        self.unreached -= {site for site, _ in new}
+        self.leave_out_listed()
+        if new and self.missed:
+            self.try_units()
+        self.say('%d missed: trying tests that take minutes' % len(self.missed))
         # One by one: most are told by the same test, which a group would run again and again to find by which of them. And alone,
         # as such tests take most of the memory.
-        self.take_caught(self.tried(self.kept('long'), '--each', '1e9', '--jobs', '1', '--without', known, '--sites', self.args.sites,
-                                    '--above', str(LONG), '--control', self.kept('long-control', self.library, self.runner)))
-        self.leave_out_listed()
+        self.take_caught(self.tried(self.kept('long'), '--each', '1e9', '--jobs', '1', '--only', self.list_of('long.txt', self.missed),
+                                    *options))
 
     def take_caught(self, results):
         for site, mode, outcome in results:
@@ -235,10 +246,7 @@ class Check:
         if self.args.full and self.missed and not self.interrupted:
             self.try_units()
         if self.args.full and not self.interrupted:
-            untried = set(self.missed)
             self.try_long()
-            if set(self.missed) - untried and not self.interrupted:  # what long tests alone reach
-                self.try_units()
         if self.missed and not self.interrupted:
             self.leave_out_same()
         self.report()

@@ -1,16 +1,18 @@
 // Tries generated mutants on the conformance suite.
 //
 //   mutant_runner LIB.so sites.tsv RESULTS.tsv [--seconds S] [--seed N] [--jobs J] [--each S] [--control FILE]
-//                 [--sites RE] [--tests RE] [--only FILE] [--without FILE] [--limit S] [--above S] [--group N]
+//                 [--sites RE] [--tests RE] [--only FILE] [--without FILE] [--limit S] [--above S] [--group N] [--list FILE]
 //
 // A control run on the library as written records what each test reaches and changes; FILE keeps it for the next time. Then
 // mutants are drawn in an order that the seed decides, until S seconds are over. Each gets tests that took S seconds of the
 // control run, --each, in which it changes a value; tests with time limits above S seconds, --limit, are left out, and up to S
-// seconds, --above. FILE of --only and --without has lines "site:mode". With --group N all tests that reach a mutant try it: N mutants at once, and where a test
-// tells, the one that it is. RESULTS gets a line for each mutant (mutants.h); what is in it is not tried again.
+// seconds, --above. FILE of --only and --without has lines "site:mode". With --group N all tests that reach a mutant try it: N
+// mutants at once, and where a test tells, the one that it is. RESULTS gets a line for each mutant (mutants.h); what is in it is
+// not tried again. With --list nothing is tried: FILE gets the mutants that would be, those of RESULTS too.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <iostream>
 #include <random>
 #include <regex>
@@ -23,7 +25,7 @@ namespace tenon::conformance {
 namespace {
 
 struct Command {
-  std::string library, sites, results, control, site, tests, only, without;
+  std::string library, sites, results, control, site, tests, only, without, list;
   double seconds = 1e9, each = 2, limit = 1e9, above = 0;
   uint64_t seed = 1;
   size_t jobs = 1, group = 0;
@@ -79,7 +81,15 @@ class Trials {
     running->emplace_back(command_.library, tests_, control_, std::move(order), Mutants{m});
   }
 
+  // Throws where a test cannot be tried without a mutant either, since other programs took the memory that it had in the control.
+  void expect_tried(const Trial& trial) const {
+    if (!trial.unavailable()) return;
+    const Trial as_written = tried(command_.library, tests_, control_, {trial.teller()}, {});
+    if (as_written.told()) throw std::runtime_error("a test of the control run cannot be tried: " + as_written.said());
+  }
+
   void note(const Trial& trial) {
+    expect_tried(trial);
     const Mutant m = trial.mutants()[0];
     results_.add(m, trial.told() ? "caught" : "missed", trial.passed() + trial.told(), reach_[m], trial.said());
     if (trial.told()) order_.note_catch(m, results_.catchers().at(m));
@@ -106,6 +116,7 @@ class Trials {
         continue;
       }
       const Trial alone = tried(command_.library, tests_, control_, tests, {group[one]});
+      expect_tried(alone);
       if (alone.told())
         results_.add(group[one], "caught", all - order.size() + 1, all, alone.said());
       else
@@ -173,7 +184,8 @@ Command parse(int argc, char** argv) {
                                                      {"--sites", &c.site},
                                                      {"--tests", &c.tests},
                                                      {"--only", &c.only},
-                                                     {"--without", &c.without}};
+                                                     {"--without", &c.without},
+                                                     {"--list", &c.list}};
   const std::map<std::string, double*> numbers = {
       {"--seconds", &c.seconds}, {"--each", &c.each}, {"--limit", &c.limit}, {"--above", &c.above}};
   const std::map<std::string, size_t*> counts = {{"--seed", &c.seed}, {"--jobs", &c.jobs}, {"--group", &c.group}};
@@ -202,6 +214,14 @@ Tests tests_of(const Command& command) {
   return tests;
 }
 
+int list(const Mutants& mutants, const std::string& path) {
+  std::ofstream out(path);
+  for (const auto& [site, mode] : mutants) out << site << ':' << mode << '\n';
+  out.close();
+  if (!out) throw std::runtime_error("cannot write " + path);
+  return 0;
+}
+
 int run(const Command& command) {
   size_t count = 0;
   const std::vector<Site> sites = read_sites(command.sites, command.site, &count);
@@ -215,6 +235,7 @@ int run(const Command& command) {
   Found found = mutants_of(sites, control);
   Mutants mutants = command.only.empty() ? found.mutants : listed_in(command.only, found.mutants, true);
   if (!command.without.empty()) mutants = listed_in(command.without, mutants, false);
+  if (!command.list.empty()) return list(mutants, command.list);
   const size_t all = mutants.size();
   Results results(command.results);
   mutants.erase(std::remove_if(mutants.begin(), mutants.end(), [&](const Mutant& m) { return results.has(m); }),

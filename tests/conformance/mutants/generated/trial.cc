@@ -56,7 +56,8 @@ void limit_time(double seconds) {
   try {
     run_tests(library, chosen, options_of_runs(), [&](const Result& r) {
       const bool passes = r.outcome == Outcome::kPass;
-      const std::string line = passes ? "." : "F" + r.test->id() + ": " + r.text.substr(0, 200);
+      const char* mark = r.outcome == Outcome::kUnavailable ? "U" : "F";
+      const std::string line = passes ? "." : mark + r.test->id() + ": " + r.text.substr(0, 200);
       if (write(out, line.data(), line.size()) < 0) _exit(1);
       if (!passes) throw Stop();  // and not _exit: what the test started is ended, too
     });
@@ -123,6 +124,7 @@ Trial::Trial(Trial&& other) noexcept
       pid_(std::exchange(other.pid_, -1)),
       out_(std::exchange(other.out_, -1)),
       told_(other.told_),
+      unavailable_(other.unavailable_),
       stopped_(other.stopped_),
       passed_(other.passed_),
       said_(std::move(other.said_)),
@@ -173,6 +175,7 @@ bool Trial::asleep_for_long() {
 void Trial::end(int status) {
   pid_ = -1;
   told_ = !said_.empty() || stopped_ || !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+  unavailable_ = said_.starts_with('U');
   if (!said_.empty())
     said_.erase(0, 1);
   else if (told_ && passed_ < order_.size())

@@ -31,6 +31,9 @@ class Trial {
   // Once it is over: whether a test told, how many of the order passed, and what it said ("ID: ..").
   bool told() const { return told_; }
   size_t passed() const { return passed_; }
+  // Whether it told that it cannot be tried here, which may be so for want of memory alone; the index of the test that told.
+  bool unavailable() const { return unavailable_; }
+  size_t teller() const { return order_.at(passed_); }
   const std::string& said() const { return said_; }
 
  private:
@@ -44,7 +47,7 @@ class Trial {
   Mutants mutants_;
   pid_t pid_ = -1;
   int out_ = -1;
-  bool told_ = false, stopped_ = false;
+  bool told_ = false, unavailable_ = false, stopped_ = false;
   size_t passed_ = 0;  // of the order
   std::string said_;
   int looks_asleep_ = 0;
