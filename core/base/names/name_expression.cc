@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <locale>
 #include <regex>
 
 #include "base/strings.h"
@@ -44,6 +45,19 @@ int look_aheads_of(std::string_view text) {
   return count;
 }
 
+// libstdc++ fills tables of the locale as expressions are compiled and names replaced, without a lock: they are filled at once here.
+void fill_character_tables() {
+  static const bool filled = [] {
+    const auto& characters = std::use_facet<std::ctype<char>>(std::locale());
+    char all[256], narrow[256];
+    for (int i = 0; i < 256; ++i) all[i] = static_cast<char>(i);
+    characters.widen('a');
+    characters.narrow(std::begin(all), std::end(all), '?', narrow);
+    return true;
+  }();
+  static_cast<void>(filled);
+}
+
 }  // namespace
 
 struct NameExpression::Compiled {
@@ -65,6 +79,7 @@ Result<NameExpression> NameExpression::compiled(std::string_view text, bool grou
   // of the expression alone, not for characters of the name.
   auto flags = std::regex_constants::ECMAScript | std::regex_constants::__polynomial;
   if (!groups) flags |= std::regex_constants::nosubs;
+  fill_character_tables();
   NameExpression out;
   out.text_ = text;
   try {

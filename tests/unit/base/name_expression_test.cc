@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
+#include <thread>
+#include <vector>
 
 namespace tenon {
 namespace {
@@ -82,6 +85,19 @@ TEST(NameExpression, WhatItTakesEndsWithinTheStack) {
   EXPECT_FALSE(begins("(a|a)*b", std::string(60, 'a')));  // 2^60 ways
   EXPECT_FALSE(begins("(.*)*(.*)*b", std::string(60, 'a')));
   EXPECT_FALSE(begins("(?=.*(?=.*(?=.*b)))", std::string(60, 'a')));
+}
+
+// As where two models are loaded at once. A thread sanitizer sees it where no other test has run before.
+TEST(NameExpression, IsMadeOnManyThreadsAtOnce) {
+  std::vector<std::thread> threads;
+  std::atomic<int> right = 0;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&] {
+      const Result<NameExpression> made = NameExpression::make_with_groups("layer_([0-9]+)/(kernel|bias)");
+      right += made.ok() && made->replaced("layer_12/bias", "$1.$2") == "12.bias";
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(right, 4);
 }
 
 }  // namespace
