@@ -54,16 +54,12 @@ void print_facts(const DeviceFacts& f) {
 
 void print_devices_json(const Discovery& found) {
   for (const BackendInfo& b : found.backends) {
-    std::string units;
-    for (const UnitInfo& u : b.units) add_item(units, unit_json(u));
-    std::string beside;
-    for (const std::string& line : b.beside) add_item(beside, json_string(line));
     print_line(Json("backend")
                    .add("name", b.name)
                    .add("version", b.version)
                    .add("path", b.path)
-                   .raw("units", json_list(units))
-                   .raw("beside", json_list(beside))
+                   .raw("units", json_list_of(b.units, unit_json))
+                   .raw("beside", json_strings(b.beside))
                    .raw("facts", facts_json(b.facts))
                    .add("error", b.status.message())
                    .str());

@@ -70,6 +70,9 @@ void add_item(std::string& list, std::string_view item) {
   list += item;
 }
 std::string json_list(const std::string& joined) { return "[" + joined + "]"; }
+std::string json_strings(const std::vector<std::string>& items) {
+  return json_list_of(items, [](const std::string& item) { return json_string(item); });
+}
 
 std::string format(const char* fmt, ...) {
   va_list args;

@@ -31,6 +31,14 @@ class Json {
 };
 void add_item(std::string& list, std::string_view item);  // behind a comma, where it is not the first
 std::string json_list(const std::string& joined);         // "[...]" of comma-separated items
+// "[json(item), ...]"
+template <class Items, class ToJson>
+std::string json_list_of(const Items& items, const ToJson& json) {
+  std::string list;
+  for (const auto& item : items) add_item(list, json(item));
+  return json_list(list);
+}
+std::string json_strings(const std::vector<std::string>& items);  // each in quotes
 
 // What cannot be written to standard output is an error at once, unless it is only the log of what goes to files (training,
 // conversion), which goes on without: finish_output() tells of it then.

@@ -77,9 +77,7 @@ std::string json_variable(const Estimator::VariableInfo& v, const models::ModelI
                           const std::vector<std::string>& readers) {
   Json out;
   out.add("name", v.name).add("type", v.type.str()).add("trainable", v.trainable);
-  std::string nodes;
-  for (const std::string& name : readers) add_item(nodes, json_string(name));
-  if (model.is_file) out.raw("nodes", json_list(nodes));
+  if (model.is_file) out.raw("nodes", json_strings(readers));
   return out.str();
 }
 

@@ -54,9 +54,8 @@ void print_numbers(const std::string& name, const std::vector<double>& values, b
     for (const double v : values) print("%.9g\n", v);
     return;
   }
-  std::string list;
-  for (const double v : values) add_item(list, std::isfinite(v) ? format("%.9g", v) : "null");
-  print_line(Json("result").add("name", name).raw("values", json_list(list)).str());
+  const auto number = [](double v) { return std::isfinite(v) ? format("%.9g", v) : "null"; };
+  print_line(Json("result").add("name", name).raw("values", json_list_of(values, number)).str());
 }
 
 }  // namespace

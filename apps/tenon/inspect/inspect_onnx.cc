@@ -19,10 +19,9 @@ std::string type_text(const OnnxValue& value) {
 }
 
 std::string json_values(const std::vector<OnnxValue>& values) {
-  std::string out;
-  for (const OnnxValue& value : values)
-    add_item(out, Json().add("name", value.name).add("type", type_text(value)).str());
-  return json_list(out);
+  return json_list_of(values, [](const OnnxValue& value) {
+    return Json().add("name", value.name).add("type", type_text(value)).str();
+  });
 }
 
 void print_values(const char* what, const std::vector<OnnxValue>& values) {

@@ -4,13 +4,6 @@
 namespace tenon::runner {
 namespace {
 
-template <class T, class F>
-std::string list_of(const std::vector<T>& items, F json) {
-  std::string out;
-  for (const T& item : items) add_item(out, json(item));
-  return json_list(out);
-}
-
 std::string json_of(const PlannedStep::Node& node) { return Json().add("name", node.name).add("op", node.op).str(); }
 
 std::string json_of(const PlannedStep& step) {
@@ -20,7 +13,7 @@ std::string json_of(const PlannedStep& step) {
       .add("algorithm", step.algorithm)
       .add("unit", step.unit)
       .add("scratch_bytes", step.scratch_bytes)
-      .raw("nodes", list_of(step.nodes, [](const PlannedStep::Node& node) { return json_of(node); }))
+      .raw("nodes", json_list_of(step.nodes, [](const PlannedStep::Node& node) { return json_of(node); }))
       .add("flops", step.flops)
       .add("bytes_accessed", step.bytes_accessed)
       .str();
@@ -44,8 +37,8 @@ std::string json_of(const PlannedBuffer& buffer) {
       .add("last", buffer.last)
       .add("bytes", buffer.bytes)
       .add("offset", buffer.offset)
-      .raw("values", list_of(buffer.values, [](const PlannedValue& value) { return json_of(value); }))
-      .raw("after", list_of(buffer.after, [](int i) { return std::to_string(i); }))
+      .raw("values", json_list_of(buffer.values, [](const PlannedValue& value) { return json_of(value); }))
+      .raw("after", json_list_of(buffer.after, [](int i) { return std::to_string(i); }))
       .str();
 }
 
@@ -62,11 +55,11 @@ std::string json_of(const PlanSummary& s) {
       .add("buffer_bytes", s.buffer_bytes)
       .add("peak_step", s.peak_step)
       .add("peak_bytes", s.peak_bytes)
-      .raw("alive_at_peak", list_of(s.alive_at_peak, number))
-      .raw("algorithms", list_of(s.algorithms,
-                                 [](const PlanSummary::Algorithm& a) {
-                                   return Json().add("name", a.name).add("steps", a.steps).str();
-                                 }))
+      .raw("alive_at_peak", json_list_of(s.alive_at_peak, number))
+      .raw("algorithms", json_list_of(s.algorithms,
+                                      [](const PlanSummary::Algorithm& a) {
+                                        return Json().add("name", a.name).add("steps", a.steps).str();
+                                      }))
       .str();
 }
 
@@ -83,9 +76,9 @@ std::string plan_json(const StepPlan& plan, const PlanTitle& title) {
       .add("result_bytes", plan.memory.results)
       .add("code_bytes", plan.memory.code)
       .add("workspace_bytes", plan.memory.workspace)
-      .raw("steps", list_of(plan.steps, [](const PlannedStep& step) { return json_of(step); }))
-      .raw("idle", list_of(plan.idle, [](const PlannedStep::Node& node) { return json_of(node); }))
-      .raw("buffers", list_of(plan.buffers, [](const PlannedBuffer& buffer) { return json_of(buffer); }))
+      .raw("steps", json_list_of(plan.steps, [](const PlannedStep& step) { return json_of(step); }))
+      .raw("idle", json_list_of(plan.idle, [](const PlannedStep::Node& node) { return json_of(node); }))
+      .raw("buffers", json_list_of(plan.buffers, [](const PlannedBuffer& buffer) { return json_of(buffer); }))
       .raw("summary", json_of(summary_of(plan)))
       .str();
 }

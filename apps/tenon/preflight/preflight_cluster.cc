@@ -20,17 +20,16 @@ bool says_batch(const Flags& flags) {
 }
 
 std::string exchanges_json(const ScalingRow& row) {
-  std::string rows;
-  for (const ScalingExchange& e : row.exchanges)
-    add_item(rows, Json()
-                       .add("what", e.what)
-                       .add("way", e.way)
-                       .add("arrays", e.arrays)
-                       .add("bytes", e.bytes)
-                       .add("sent_bytes", e.sent_bytes)
-                       .add("predicted_ms", e.ms)
-                       .str());
-  return json_list(rows);
+  return json_list_of(row.exchanges, [](const ScalingExchange& e) {
+    return Json()
+        .add("what", e.what)
+        .add("way", e.way)
+        .add("arrays", e.arrays)
+        .add("bytes", e.bytes)
+        .add("sent_bytes", e.sent_bytes)
+        .add("predicted_ms", e.ms)
+        .str();
+  });
 }
 
 void print_json(const std::string& model, const std::vector<ScalingRow>& rows) {

@@ -4,24 +4,58 @@
 namespace tenon::runner {
 namespace {
 
-std::string inputs_json(const Preflight& p) {
-  std::string rows;
-  for (const Preflight::Input& input : p.inputs)
-    add_item(rows, Json().add("name", input.name).add("type", input.type).str());
-  return json_list(rows);
+std::string json_of(const Preflight::Input& input) {
+  return Json().add("name", input.name).add("type", input.type).str();
+}
+
+std::string json_of(const PlannedAllocation& a) {
+  return Json()
+      .add("node", a.name)
+      .add("op", a.op)
+      .add("type", a.type)
+      .add("bytes", a.bytes)
+      .add("unpadded_bytes", a.dense_bytes)
+      .add("offset", a.offset)
+      .str();
+}
+
+std::string json_of(const PredictedKernel& k) {
+  return Json()
+      .add("node", k.name)
+      .add("op", k.op)
+      .add("nodes", k.nodes)
+      .add("category", k.category)
+      .add("bound", k.bound)
+      .add("start_ms", k.start_ms)
+      .add("ms", k.ms)
+      .add("flops", k.flops)
+      .add("padded_flops", k.padded_flops)
+      .add("bytes", k.bytes)
+      .add("padded_bytes", k.padded_bytes)
+      .str();
+}
+
+std::string json_of(const PaddedSize& z) {
+  return Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str();
+}
+
+std::string json_of(const PaddedLayer& l) {
+  return Json()
+      .add("layer", l.name)
+      .add("type", l.type)
+      .raw("sizes", json_list_of(l.sizes, [](const PaddedSize& z) { return json_of(z); }))
+      .add("memory_padding", l.memory_padding())
+      .add("matrix_padding", l.matrix_padding())
+      .str();
+}
+
+// "[..]" of what has a json_of().
+template <class Item>
+std::string list_of(const std::vector<Item>& items) {
+  return json_list_of(items, [](const Item& item) { return json_of(item); });
 }
 
 std::string memory_json(const PlannedMemory& m) {
-  std::string rows;
-  for (const PlannedAllocation& a : m.allocations)
-    add_item(rows, Json()
-                       .add("node", a.name)
-                       .add("op", a.op)
-                       .add("type", a.type)
-                       .add("bytes", a.bytes)
-                       .add("unpadded_bytes", a.dense_bytes)
-                       .add("offset", a.offset)
-                       .str());
   return Json()
       .add("capacity_bytes", m.capacity)
       .add("peak_bytes", m.peak)
@@ -30,44 +64,8 @@ std::string memory_json(const PlannedMemory& m) {
       .add("workspace_bytes", m.workspace)
       .add("code_bytes", m.code)
       .add("reserved_bytes", m.reserved)
-      .raw("allocations", json_list(rows))
+      .raw("allocations", list_of(m.allocations))
       .str();
-}
-
-std::string kernels_json(const PredictedStep& s) {
-  std::string rows;
-  for (const PredictedKernel& k : s.kernels)
-    add_item(rows, Json()
-                       .add("node", k.name)
-                       .add("op", k.op)
-                       .add("nodes", k.nodes)
-                       .add("category", k.category)
-                       .add("bound", k.bound)
-                       .add("start_ms", k.start_ms)
-                       .add("ms", k.ms)
-                       .add("flops", k.flops)
-                       .add("padded_flops", k.padded_flops)
-                       .add("bytes", k.bytes)
-                       .add("padded_bytes", k.padded_bytes)
-                       .str());
-  return json_list(rows);
-}
-
-std::string padding_json(const PredictedStep& s) {
-  std::string rows;
-  for (const PaddedLayer& l : s.padded_layers) {
-    std::string sizes;
-    for (const PaddedSize& z : l.sizes)
-      add_item(sizes, Json().add("what", z.what).add("size", z.size).add("padded", z.padded).str());
-    add_item(rows, Json()
-                       .add("layer", l.name)
-                       .add("type", l.type)
-                       .raw("sizes", json_list(sizes))
-                       .add("memory_padding", l.memory_padding())
-                       .add("matrix_padding", l.matrix_padding())
-                       .str());
-  }
-  return json_list(rows);
 }
 
 std::string step_json(const Preflight& p) {
@@ -85,22 +83,16 @@ std::string step_json(const Preflight& p) {
       .add("matrix_utilisation", s.matrix_utilisation())
       .add("flops", s.flops)
       .add("peak_flops", s.peak_flops)
-      .raw("kernels", kernels_json(s))
+      .raw("kernels", list_of(s.kernels))
       .str();
 }
 
 std::string bounded_json(const Preflight& p) {
   Json json;
-  json.add("verdict", verdict_name(p.verdict)).add("message", p.status.message()).raw("inputs", inputs_json(p));
+  json.add("verdict", verdict_name(p.verdict)).add("message", p.status.message()).raw("inputs", list_of(p.inputs));
   json.raw("memory", memory_json(p.memory));
   if (p.verdict == Verdict::kAccepted) json.raw("step", step_json(p));
   return json.str();
-}
-
-std::string advice_json(const std::string& text) {
-  std::string out;
-  for (const std::string& line : lines_of(text)) add_item(out, json_string(line));
-  return json_list(out);
 }
 
 std::string run_json(const PredictedStep& s, const PlannedRun& run) {
@@ -123,8 +115,8 @@ void print_preflight_json(const std::string& model, const std::string& device, c
       .add("batch_size", p.batch_size)
       .add("core_batch_size", p.unit_batch_size)
       .add("parameters", p.parameters)
-      .raw("inputs", inputs_json(p))
-      .raw("warnings", advice_json(p.warnings))
+      .raw("inputs", list_of(p.inputs))
+      .raw("warnings", json_strings(lines_of(p.warnings)))
       .raw("memory", memory_json(p.memory));
   if (p.verdict == Verdict::kAccepted)
     json.add("machine", p.step.machine)
@@ -133,8 +125,8 @@ void print_preflight_json(const std::string& model, const std::string& device, c
         .add("cores", p.step.units)
         .add("hosts", p.step.hosts)
         .raw("step", step_json(p))
-        .raw("padded_layers", padding_json(p.step))
-        .raw("advice", advice_json(p.step.advice))
+        .raw("padded_layers", list_of(p.step.padded_layers))
+        .raw("advice", json_strings(lines_of(p.step.advice)))
         .raw("run", run_json(p.step, run));
   if (found.bounded) json.raw("bounded_batch", bounded_json(*found.bounded));
   print_line(json.str());

@@ -85,7 +85,6 @@ void print_table(const std::vector<Preflight>& rows, const Sweep& sweep) {
 
 void print_json(const std::vector<Preflight>& rows, const Sweep& sweep, const std::string& model,
                 const std::string& device) {
-  std::string list;
   Json json("result");
   json.add("model", model).add("device", device).add("examples", sweep.examples);
   const auto accepted =
@@ -94,8 +93,8 @@ void print_json(const std::vector<Preflight>& rows, const Sweep& sweep, const st
     json.add("machine", accepted->step.machine)
         .add("software", accepted->step.software)
         .add("validated", accepted->step.validated);
-  for (const Preflight& p : rows) add_item(list, row_json(p, sweep));
-  print_line(json.raw("sweep", json_list(list)).str());
+  const auto row = [&](const Preflight& p) { return row_json(p, sweep); };
+  print_line(json.raw("sweep", json_list_of(rows, row)).str());
 }
 
 }  // namespace

@@ -164,13 +164,13 @@ class Reader {
 };
 
 std::string json_of(const Asked& asked, bool may_be_empty) {
-  std::string list;
-  for (const Found& f : asked.found) add_item(list, Json().add("text", f.text).add("score", f.score).str());
   return Json("answer")
       .add("id", asked.question.id)
       .add("answer", asked.answer(may_be_empty))
       .add("no_answer_score", asked.no_answer)
-      .raw("n_best", json_list(list))
+      .raw("n_best",
+           json_list_of(asked.found,
+                        [](const Found& f) { return Json().add("text", f.text).add("score", f.score).str(); }))
       .str();
 }
 

@@ -101,12 +101,6 @@ std::optional<WarmStartSettings> warm_start_of(const Flags& flags) {
       .skip_mismatch = flags.boolean("skip_mismatch")};
 }
 
-std::string json_names(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) add_item(list, json_string(name));
-  return json_list(list);
-}
-
 std::string names_and_types(const std::map<std::string, std::string>& all) {
   Json out;
   for (const auto& [name, type] : all) out.add(name, type);
@@ -120,11 +114,11 @@ void print_warm_start(const WarmStartReport& report) {
   print_line(Json("warm_start")
                  .add("checkpoint", report.checkpoint)
                  .raw("loaded", loaded.str())
-                 .raw("fresh", json_names(report.fresh))
-                 .raw("mismatched", json_names(report.mismatched))
+                 .raw("fresh", json_strings(report.fresh))
+                 .raw("mismatched", json_strings(report.mismatched))
                  .raw("not_read", names_and_types(report.unread))
-                 .raw("left_over", json_names(report.left_over))
-                 .raw("unmatched", json_names(report.unmatched))
+                 .raw("left_over", json_strings(report.left_over))
+                 .raw("unmatched", json_strings(report.unmatched))
                  .str());
 }
 
