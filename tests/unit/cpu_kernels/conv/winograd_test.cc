@@ -244,6 +244,31 @@ TEST(WinogradWidth, IsNotSeenInTheBits) {
   }
 }
 
+// A bias that leaves nothing of the sums but the error of rounding shows whether their last product is rounded before it is
+// added.
+TEST(WinogradWidth, IsNotSeenInSmallDifferencesOfBf16) {
+  if (!has_avx512()) GTEST_SKIP() << "needs two widths with fused multiply-adds";
+  constexpr uint16_t k77Parts = 0x3e9a, kOne = 0x3f80, kMinusOne = 0xbf80,
+                     kMinusSum = 0xc21a;                                   // 77 / 256, 1, -1, -38.5
+  constexpr size_t kChannels = 16, kTerms = 9 * kChannels, kNegative = 8;  // 38.5 = (144 - 16) 77 / 256
+  const Dims map{1, 16, 16, kChannels}, w_dims{3, 3, kChannels, kChannels};
+  std::vector<uint16_t> w(kTerms * kChannels, kOne);
+  for (size_t o = 0; o < kChannels; ++o)
+    for (size_t i = 0; i < kNegative; ++i) w[(o * 5 + i * 17) % kTerms * kChannels + o] = kMinusOne;
+  const auto run = [&](const char* isa) {
+    plugin::KernelTable table;
+    (std::string(isa) == "avx512" ? cpu::avx512::add_convolution : cpu::avx2::add_convolution)(table);
+    NodeRun node(table);
+    node.in(TENON_BF16, map, std::vector<uint16_t>(16 * 16 * kChannels, k77Parts)).in(TENON_BF16, w_dims, w);
+    node.in(TENON_BF16, {kChannels}, std::vector<uint16_t>(kChannels, kMinusSum)).out(TENON_BF16, map);
+    plugin::GraphBuilder& conv = node.op("conv_bias_act").attr_list("strides", {1, 1}).attr_list("dilation", {1, 1});
+    conv.attr_list("low", {1, 1}).attr_list("high", {1, 1}).attr_i64("groups", 1);
+    node.run(1);
+    return node.result<uint16_t>(0);
+  };
+  EXPECT_EQ(run("avx512"), run("avx2"));
+}
+
 // Plain sums keep an infinity where its taps reach; the transforms spread it as NaN over its tile.
 TEST_P(Winograd, IsNotForTheHighestPrecision) {
   for (const Conv& c : all_shapes()) {

@@ -102,6 +102,14 @@ TENON_INLINE void settle([[maybe_unused]] T& v) {
 #endif
 }
 
+// Keeps the compiler from contracting the product v with a sum that takes it.
+template <class T>
+TENON_INLINE void round_product([[maybe_unused]] T& v) {
+#ifdef __AVX__
+  asm("" : "+v"(v));
+#endif
+}
+
 // Rule x Rule^T for a vector of channels, columns first.
 template <class V, class Rule, class Load, class Store>
 TENON_INLINE void square(const Load& load, const Store& store) {

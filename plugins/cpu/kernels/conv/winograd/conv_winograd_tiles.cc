@@ -115,7 +115,8 @@ TENON_INLINE void restore_tile(const float* from, int64_t plane, const ResultTil
       [&](int i, int j, Vector v) __attribute__((always_inline)) {
         if (!Plain && (i >= tile.rows || j >= tile.columns)) return;
         const int64_t at = i * tile.row + j * tile.column + c;
-        v += bias;
+        round_product(v);
+        if (e.bias) v += bias;
         if (normed) v = (v - mean) * scale + shift;
         if (!Plain && tile.residual) v += get(tile.residual + at);
         v = clip.apply<V>(v);
