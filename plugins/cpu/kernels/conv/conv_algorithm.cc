@@ -119,7 +119,7 @@ constexpr ConvAlgorithm kAlgorithms[] = {
     {"depthwise of bf16", TENON_BF16, kFilterGradient, kExact | kPlain, suits_depthwise_filter, depthwise_filter},
     {"winograd 3x3 of bf16", TENON_BF16, kMaps, kPlain, suits_half_winograd, half_winograd},
     {"winograd 3x3 of bf16", TENON_BF16, kFilterGradient, kPlain, suits_half_winograd_filter, half_winograd_filter},
-    {"gemm of pairs", TENON_BF16, kMaps, kExact | kPlain | kResidual, suits_pair_product, pair_product},
+    {"gemm of pairs", TENON_BF16, kMaps, kExact | kPlain | kWhole, suits_pair_product, pair_product},
     {"implicit gemm of pairs", TENON_BF16, kMaps, kExact | kPlain, suits_pair_gather, pair_gather},
     {"implicit gemm of pairs", TENON_BF16, kForward, kExact | kPlain, suits_pair_gather_of_odd, pair_gather_of_odd},
     {"gemm of pairs", TENON_BF16, kFilterGradient, kExact | kPlain, suits_pair_filter_product, pair_filter_product},
@@ -172,6 +172,8 @@ bool computes(const ConvAlgorithm& a, const ConvProblem& p) {
 }
 
 }  // namespace
+
+bool normalizes(const ConvAlgorithm& a) { return (kWhole & ~a.features) == 0; }
 
 const ConvAlgorithm& choose_algorithm(const ConvProblem& p) {
   const ConvAlgorithm* a = kAlgorithms;

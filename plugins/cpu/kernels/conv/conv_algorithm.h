@@ -14,6 +14,9 @@ struct ConvAlgorithm {
   ConvWork (*make)(const ConvProblem&);
 };
 
+// Whether it takes a batch norm of given moments and a residual, in the forward pass, itself.
+bool normalizes(const ConvAlgorithm& algorithm);
+
 // The first of the table that suits: it depends on the problem alone, and on the machine only where algorithms have the
 // same bits or the dtype is bf16. Where its dtype is not the problem's, it takes copies of f32.
 const ConvAlgorithm& choose_algorithm(const ConvProblem& problem);

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/conv/conv_algorithm.h"
+#include "kernels/conv/visited_conv.h"
 #include "kernels/norm/normalization.h"
 #include "own_nodes.h"
 
@@ -23,29 +23,14 @@ using normed = own::batch_norm_conv;
 using input_grad = own::batch_norm_grad_input;
 
 // What both directions have in common.
-struct NormedConv {
-  const char* algorithm;
-  ConvWork work;
-  int64_t rows, c;        // of what is normalized
-  int64_t piece, pieces;  // rows of a piece of the second pass
-  int64_t parts;          // of the sums
+struct NormedConv : VisitedConv {
   float eps;
   int32_t act;
   uint64_t room;  // of this kernel, behind the convolution's own
 };
 
 NormedConv normed_conv(const NodeView& node) {
-  const ConvProblem p = conv_problem(node);
-  const ConvShape& s = p.shape;
-  const ConvAlgorithm& algorithm = choose_algorithm(p);
-  NormedConv n;
-  n.algorithm = algorithm.name;
-  n.work = algorithm.dtype == p.dtype ? algorithm.make(p) : with_wide_copies(algorithm.make, p);
-  n.rows = s.batch * (p.gradient() ? s.x_points() : s.y_points());
-  n.c = p.gradient() ? s.c : s.o;
-  n.piece = piece_rows(n.rows, n.c);
-  n.pieces = pieces_of(n.rows, n.piece);
-  n.parts = n.work.parts > 0 ? n.work.parts : n.pieces;
+  NormedConv n{visited_conv(conv_problem(node)), 0, 0, 0};
   n.eps = static_cast<float>(node.f64("eps", 1e-3));
   n.act = node.enumerator("act");
   n.room = aligned_room(n.work.scratch_bytes());
@@ -76,20 +61,6 @@ Kernel kernel_for(const NormedConv& n) {
   k.scratch_bytes = n.room + static_cast<uint64_t>(n.parts) * sizeof(double) +
                     static_cast<uint64_t>((2 * n.parts + 3) * n.c) * sizeof(float);
   return k;
-}
-
-// The convolution, whose result the visitor sees part by part meanwhile, or piece by piece afterwards.
-void run_convolution(const NormedConv& n, const Call& call, ConvData data, const ResultVisitor& visitor) {
-  if (n.work.parts > 0) data.visitor = &visitor;
-  n.work.run(call, data);
-  call.barrier();
-  if (n.work.parts > 0) return;
-  const Slice mine = call.share(n.pieces);
-  for (int64_t p = mine.begin; p < mine.end; ++p) {
-    const PointRun run{p * n.piece, std::min(n.piece, n.rows - p * n.piece)};
-    visitor.visit(visitor.context, p, &run, 1, {0, n.c});
-  }
-  call.barrier();
 }
 
 // Calls f(first row, rows) for this thread's pieces, the last ones first, as they are still in cache.
@@ -178,13 +149,12 @@ Kernel make_normed_conv(const NodeView& node) {
     T *const t = call.out<T>(normed::out::t), *const y = call.out<T>(normed::out::y);
     float* const mean = call.out(normed::out::mean);
     const MomentSums<T> moments{t, n->c, sums_of(*n, call)};
-    run_convolution(*n, call,
-                    data_of(call.in<T>(normed::x), call.in<T>(normed::w), bias ? call.in<T>(normed::bias) : nullptr, t),
-                    {&moments, add_moments<T>});
+    n->run(call, data_of(call.in<T>(normed::x), call.in<T>(normed::w), bias ? call.in<T>(normed::bias) : nullptr, t),
+           {&moments, add_moments<T>});
     merge_parts(*n, call, moments.sums, call.in(normed::gamma), mean, call.out(normed::out::var));
     each_tile(*n, call, [&](int64_t row, int64_t rows) {
       const int64_t at = row * n->c;
-      apply_columns(t + at, residual ? call.in<T>(normed::residual) + at : nullptr, rows, n->c, mean,
+      apply_columns(t + at, residual ? call.in<T>(normed::residual) + at : nullptr, rows, n->c, n->c, mean,
                     moments.sums.scale, call.in(normed::beta), Clip::of(n->act), y + at);
       if constexpr (std::is_same_v<T, float>)
         if (!is_clip(n->act)) act_loop(n->act)(y + at, y + at, rows * n->c, 0);
@@ -220,7 +190,7 @@ void take_slope(const DotSums<float>& g, const float* other, int64_t at, int64_t
       const int64_t from = at + r * g.c + c;
       float* const dz = g.dz + from;
       for (int64_t i = 0; other && i < m * n; ++i) dz[i] += other[from + i];
-      apply_columns(g.x + from, nullptr, m, n, g.mean + c, g.scale + c, g.beta + c, {}, z);
+      apply_columns(g.x + from, nullptr, m, n, n, g.mean + c, g.scale + c, g.beta + c, {}, z);
       g.slope(dz, z, dz, m * n, 0);
     }
   }
@@ -311,8 +281,7 @@ Kernel make_normed_grad(const NodeView& node) {
     g.from.ceiling = n->act == TENON_ACT_RELU6;
     if (clips && y) g.from.y = call.in<T>(input_grad::y);
     if (clips && !y) g.from.scale = g.sums.scale, g.from.beta = call.in(input_grad::beta);
-    run_convolution(*n, call, data_of(call.in<T>(input_grad::dy), call.in<T>(input_grad::w), nullptr, g.dz),
-                    {&g, add_dots_of<T>});
+    n->run(call, data_of(call.in<T>(input_grad::dy), call.in<T>(input_grad::w), nullptr, g.dz), {&g, add_dots_of<T>});
     add_dots(*n, call, g.sums);
     give_gradient(*n, call, g, dx, dbias ? call.out<T>(input_grad::out::dbias) : nullptr);
   };

@@ -84,7 +84,7 @@ bool suits_pair_product(const ConvProblem& p) {
 }
 
 ConvWork pair_product(const ConvProblem& p) {
-  return product_work(pair_product_work(conv_product(p), {p.shape.bias, p.shape.residual, true}));
+  return product_work(pair_product_work(conv_product(p), {p.shape.bias, p.shape.residual, true, p.shape.norm}));
 }
 
 bool suits_pair_gather(const ConvProblem& p) {

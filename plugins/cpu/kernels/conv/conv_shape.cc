@@ -77,7 +77,8 @@ int32_t common_dtype(const NodeView& node) {
   const int32_t dtype = node.in(0).dtype();
   if (dtype == TENON_F64) return dtype;
   if (direction_of(node) != kFilterGradient && node.out(0).dtype() != dtype) return TENON_F32;
-  if (node.op().substr(0, 15) == "cpu.batch_norm.") return dtype;  // the norm's own vectors are f32
+  const bool normed = node.op() == "cpu.conv_norm" || node.op().substr(0, 15) == "cpu.batch_norm.";
+  if (normed) return dtype;  // the norm's own vectors are f32
   for (int i = 1; i < node.operands(); ++i)
     if (node.has(i) && node.in(i).dtype() != dtype) return TENON_F32;
   return dtype;

@@ -6,6 +6,7 @@
 // cpu.pooled_grad_input: dp, w, winner -> dx. cpu.pooled_grad_filter: x, dp, winner -> dw.
 #include "kernels/conv/conv_algorithm.h"
 #include "kernels/conv/conv_batch_norm.h"
+#include "kernels/conv/conv_norm.h"
 #include "kernels/conv/direct/expand_depthwise.h"
 #include "kernels/gemm/narrow.h"
 #include "own_nodes.h"
@@ -41,12 +42,12 @@ Kernel kernel_for(const ConvProblem& p, const ConvWork& work) {
 
 // An algorithm of f32 works on copies of a few images of bf16, or else, as filters' gradients, of all.
 bool by_images(const ConvProblem& p, const ConvAlgorithm& algorithm) {
-  return algorithm.dtype == TENON_F32 && p.dtype == TENON_BF16 && p.direction != kFilterGradient && !p.shape.residual &&
-         !p.shape.norm;
+  return algorithm.dtype == TENON_F32 && p.dtype == TENON_BF16 && p.direction != kFilterGradient && !p.shape.residual;
 }
 
 Kernel make_convolution(const NodeView& node, const Env&) {
   const ConvProblem problem = conv_problem(node);
+  if (problem.shape.norm && problem.dtype == TENON_BF16) return make_conv_norm_of_bf16(node);
   const ConvAlgorithm& algorithm = choose_algorithm(problem);
   const bool copies = by_images(problem, algorithm);
   Kernel kernel = kernel_for(problem, copies ? with_wide_copies(algorithm.make, problem) : algorithm.make(problem));

@@ -217,6 +217,8 @@ void Gemm::multiply(const GemmData& d, const Block& block, int64_t k, Slice rows
     panel.w = direct_ ? d.b + k * s_.n + column : packed_b + j * kc_;
     panel.w_step = direct_ ? s_.n : padded_columns(panel.columns);
     panel.c = consumed_ ? own_c + j : d.c + rows.begin * s_.n + column;
+    panel.later = consumed_ && last && d.consumer->later ? d.consumer->later + rows.begin * s_.n + column : nullptr;
+    panel.later_step = s_.n;
     panel.bias = d.bias ? d.bias + column : nullptr;
     panel.norm = last && !block.partial ? d.norm.at(column) : ColumnNorm{};
     panel.residual = last && d.residual ? d.residual + rows.begin * s_.n + column : nullptr;

@@ -29,6 +29,7 @@ struct GemmConsumer {
   const void* context;
   void (*consume)(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
                   int64_t columns);
+  const uint16_t* later = nullptr;  // [M, N]: what it reads beside C, fetched before; or nullptr
 };
 
 struct GemmData {

@@ -72,20 +72,32 @@ void last_rows(const Panel& p, int64_t first, int64_t count) {
   }
 }
 
-// The sums that the next tile adds to arrive while those of this one are made.
+// What the next tile adds to its sums arrives while those of this one are made.
 template <int kColumns, int R>
-TENON_INLINE void fetch_sums(const Panel& p, const int64_t* c_rows) {
-  if (!p.accumulate) return;
+TENON_INLINE void fetch_added(const float* from, const int64_t* c_rows) {
 #pragma GCC unroll 8
   for (int r = 0; r < R; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < kColumns; c += 16) __builtin_prefetch(p.c + c_rows[r] + c, 1);
+    for (int c = 0; c < kColumns; c += 16) __builtin_prefetch(from + c_rows[r] + c);
+}
+
+// What R rows of sums meet later, into the cache of second level.
+template <int kColumns, int R>
+TENON_INLINE void fetch_later(const uint16_t* from, int64_t step) {
+#pragma GCC unroll 8
+  for (int r = 0; r < R; ++r)
+#pragma GCC unroll 2
+    for (int c = 0; c < kColumns; c += 32) __builtin_prefetch(from + r * step + c, 0, 2);
 }
 
 template <class V, int NV, int R, bool Masked, bool Plain = false, int kLength = 0>
 __attribute__((noinline)) void whole_tiles(const Panel& p, int64_t rows) {
   for (int64_t r = 0; r + R <= rows; r += R) {
-    if (!Plain && r + 2 * R <= rows) fetch_sums<NV * V::kLanes, R>(p, p.c_rows + r + R);
+    if (p.later) fetch_later<NV * V::kLanes, R>(p.later + r * p.later_step, p.later_step);
+    if (!Plain && r + 2 * R <= rows) {
+      if (p.accumulate) fetch_added<NV * V::kLanes, R>(p.c, p.c_rows + r + R);
+      if (p.residual) fetch_added<NV * V::kLanes, R>(p.residual, p.c_rows + r + R);
+    }
     tile<V, NV, R, Masked, Plain, kLength>(p, p.a_rows + r, p.c_rows + r);
   }
 }

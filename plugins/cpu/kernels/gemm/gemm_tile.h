@@ -40,6 +40,10 @@ struct Panel {
   const float* bias = nullptr;      // [columns]
   ColumnNorm norm;                  // of the sums and the bias, before the residual
   const float* residual = nullptr;  // laid out as C
+  // Elements of 16 bits that the sums meet later, those of row r from `later` + r * later_step on: they arrive while sums are
+  // made. nullptr: none
+  const uint16_t* later = nullptr;
+  int64_t later_step = 0;
   int act = TENON_ACT_NONE;
   float alpha = 0;
   bool pairs = false;  // A and W are words of two bf16 (pairs.h), which k counts

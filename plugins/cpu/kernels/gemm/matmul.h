@@ -11,6 +11,9 @@ GemmShape gemm_shape_of(const NodeView& node);
 // What follows a product of bf16 by pairs. round: the result is bf16, else f32.
 struct PairEpilogue {
   bool bias = false, residual = false, round = true;
+  // Data have a norm: the sums are rounded, normalized, added to the residual, clipped and rounded. REQUIRES round, and
+  // `shape.act` none or a ReLU; computes only where the work has parts.
+  bool norm = false;
 };
 // A product of bf16 by pairs; `shape.k` counts elements, and operands, bias and residual are bf16. REQUIRES k even and
 // has_pair_products() where `a_at` is given.

@@ -5,6 +5,7 @@
 #include "kernels/gemm/matmul.h"
 #include "kernels/gemm/pair_words.h"
 #include "kernels/gemm/tiles/matrix_tile.h"
+#include "kernels/norm/normalization.h"
 #include "kernels/pairs.h"
 #include "own_nodes.h"
 #include "tenon/op/names.h"
@@ -24,7 +25,8 @@ struct Floats {
   }
 };
 
-// The epilogue of a stretch of sums: dropout(x) + residual, rounded once, and shown to the visitor.
+// The epilogue of a stretch of sums: dropout(x) + residual, rounded once, or the norm and what follows it; shown to the
+// visitor.
 struct PairEnd {
   uint16_t* to;
   int64_t n;                     // columns
@@ -33,6 +35,8 @@ struct PairEnd {
   const RandomStream* stream;    // of the rule
   const ResultVisitor* visitor;  // or nullptr: of parts of so many rows
   int64_t part_rows;
+  ColumnNorm norm;  // or none: of the sums
+  Clip clip;        // of the norm
 
   // Elements [at, at + count) of the result.
   void apply(const float* x, int64_t at, int64_t count) const {
@@ -51,7 +55,9 @@ struct PairEnd {
   static void consume(const void* context, const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column,
                       int64_t columns) {
     const PairEnd& end = *static_cast<const PairEnd*>(context);
-    if (columns == end.n && ld == end.n)
+    if (end.norm.scale)
+      end.normalize(c, ld, row, rows, column, columns);
+    else if (columns == end.n && ld == end.n)
       end.apply(c, row * end.n, rows * end.n);
     else
       for (int64_t i = 0; i < rows; ++i) end.apply(c + i * ld, (row + i) * end.n + column, columns);
@@ -59,12 +65,22 @@ struct PairEnd {
     const PointRun run{row, rows};
     end.visitor->visit(end.visitor->context, row / end.part_rows, &run, 1, {column, column + columns});
   }
+
+ private:
+  void normalize(const float* c, int64_t ld, int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    const SeeSubnormals here;
+    const int64_t at = row * n + column;
+    const ColumnNorm some = norm.at(column);
+    normalize_sums(c, ld, residual ? reinterpret_cast<const Bfloat*>(residual) + at : nullptr, rows, columns, n,
+                   some.mean, some.scale, some.shift, clip, reinterpret_cast<Bfloat*>(to) + at);
+  }
 };
 
 struct PairDot {
   std::unique_ptr<Gemm> gemm;
   Words a, b;
   bool inside = false;  // the residual is added before the activation
+  Clip clip;            // of a norm
   std::optional<DropoutRule> dropout;
   Floats bias_values, residual_values, result;
   uint64_t own_scratch = 0;
@@ -105,8 +121,10 @@ void PairDot::run(const Call& call, const GemmData& d, const RandomStream* strea
                     dropout ? &*dropout : nullptr,
                     stream,
                     d.visitor,
-                    gemm->block_rows()};
-  const GemmConsumer consumer{&end, PairEnd::consume};
+                    gemm->block_rows(),
+                    d.norm,
+                    clip};
+  const GemmConsumer consumer{&end, PairEnd::consume, end.residual};
   {
     const FlushSubnormals here;
     gemm->run(inner,
@@ -139,8 +157,8 @@ void plan_product(PairDot& dot, GemmShape s, bool round) {
   if (s.plain_a || s.plain_b) dot.gemm = std::make_unique<Gemm>(s, dot.consumed);
 }
 
-std::shared_ptr<const PairDot> pair_dot(const GemmShape& s, bool bias, bool residual, bool round,
-                                        std::optional<DropoutRule> dropout = {}) {
+std::shared_ptr<PairDot> pair_dot(const GemmShape& s, bool bias, bool residual, bool round,
+                                  std::optional<DropoutRule> dropout = {}) {
   const auto dot = std::make_shared<PairDot>();
   dot->a = {s.batch, s.ta ? s.k : s.m, s.ta ? s.m : s.k, s.ta};
   dot->b = {s.batch, s.tb ? s.n : s.k, s.tb ? s.k : s.n, !s.tb};
@@ -163,8 +181,11 @@ std::shared_ptr<const PairDot> pair_dot(const GemmShape& s, bool bias, bool resi
 
 }  // namespace
 
-GemmWork pair_product_work(const GemmShape& shape, const PairEpilogue& epilogue) {
+GemmWork pair_product_work(const GemmShape& given, const PairEpilogue& epilogue) {
+  GemmShape shape = given;
+  if (epilogue.norm) shape.act = TENON_ACT_NONE;
   const auto dot = pair_dot(shape, epilogue.bias, epilogue.residual, epilogue.round);
+  if (epilogue.norm) dot->clip = Clip::of(given.act);
   return work_of<GemmData>(dot, dot->parts());
 }
 

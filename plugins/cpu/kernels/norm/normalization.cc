@@ -90,12 +90,12 @@ void apply_pieces(const Call& call, const Norm& n, const float* mean, const floa
     each_tile(n, p, [&](int64_t r, int64_t rows) {
       const int64_t at = r * n.c, count = rows * n.c;
       if (direct)
-        return apply_columns(call.in<Bfloat>(op::batch_norm::x) + at, rows_at<Bfloat>(residual, at), rows, n.c, mean,
-                             scale, call.in(op::batch_norm::beta), Clip::of(n.act),
+        return apply_columns(call.in<Bfloat>(op::batch_norm::x) + at, rows_at<Bfloat>(residual, at), rows, n.c, n.c,
+                             mean, scale, call.in(op::batch_norm::beta), Clip::of(n.act),
                              call.out<Bfloat>(op::batch_norm::out::y) + at);
       float* const y = place(n, call.out(op::batch_norm::out::y), at, room);
       apply_columns(floats(n, call.in(op::batch_norm::x), at, count, room + size),
-                    floats(n, residual, at, count, room + 2 * size), rows, n.c, mean, scale,
+                    floats(n, residual, at, count, room + 2 * size), rows, n.c, n.c, mean, scale,
                     call.in(op::batch_norm::beta), Clip::of(n.act), y);
       if (n.activate) n.activate(y, y, count, n.alpha);
       store(n, y, call.out(op::batch_norm::out::y), at, count);
@@ -191,7 +191,7 @@ struct GradPorts {
 const float* dz_by_argument(const Norm& n, const GradPorts& g, int64_t at, int64_t count, bool second, float* room) {
   float* const dz = static_cast<float*>(g.dx) + at;
   if (second) return dz;
-  apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, g.mean, g.scale, g.beta, {}, room);
+  apply_columns(static_cast<const float*>(g.x) + at, nullptr, count / n.c, n.c, n.c, g.mean, g.scale, g.beta, {}, room);
   n.activate_grad(static_cast<const float*>(g.dy) + at, room, dz, count, n.alpha);
   return dz;
 }

@@ -52,10 +52,15 @@ template <class T>
 void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const float* mean, int64_t rows, int64_t c,
                    int64_t ld, float* sum, float* dot);
 
-// y = (x - mean) scale + beta [+ residual], clipped, on [rows, c]; beta, residual may be nullptr.
+// y = (x - mean) scale + beta [+ residual], clipped, on c columns of rows that are `ld` elements apart; beta, residual may
+// be nullptr, y may be x.
 template <class T>
-void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, Clip clip, T* y);
+void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, int64_t ld,
+                   const float* mean, const float* scale, const float* beta, Clip clip, T* y);
+
+// The same of sums of f32 in rows that are `sums_ld` apart, which are rounded to bf16 first.
+void normalize_sums(const float* sums, int64_t sums_ld, const Bfloat* residual, int64_t rows, int64_t c, int64_t ld,
+                    const float* mean, const float* scale, const float* beta, Clip clip, Bfloat* y);
 
 // dx = scale dz - (x - mean) slope - shift on [rows, c].
 template <class T>

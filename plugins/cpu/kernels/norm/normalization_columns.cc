@@ -159,16 +159,30 @@ void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const flo
 }
 
 template <class T>
-void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, const float* mean,
-                   const float* scale, const float* beta, Clip clip, T* y) {
+void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, int64_t ld,
+                   const float* mean, const float* scale, const float* beta, Clip clip, T* y) {
   const V floor = Lanes::splat(clip.floor), ceiling = Lanes::splat(clip.ceiling);
-  for (int64_t r = 0; r < rows; ++r, x += c, y += c) {
+  for (int64_t r = 0; r < rows; ++r, x += ld, y += ld) {
     each_vector(c, [&](int64_t i, auto load, auto store) {
       V v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
       if (residual) v += load(residual + i);
       store(y + i, vmin(ceiling, vmax(floor, v)));
     });
-    if (residual) residual += c;
+    if (residual) residual += ld;
+  }
+}
+
+void normalize_sums(const float* sums, int64_t sums_ld, const Bfloat* residual, int64_t rows, int64_t c, int64_t ld,
+                    const float* mean, const float* scale, const float* beta, Clip clip, Bfloat* y) {
+  const V floor = Lanes::splat(clip.floor), ceiling = Lanes::splat(clip.ceiling);
+  for (int64_t r = 0; r < rows; ++r, sums += sums_ld, y += ld) {
+    each_vector(c, [&](int64_t i, auto load, auto store) {
+      V v = widen_bf16<Lanes>(narrow_bf16<Lanes>(load(sums + i)));
+      v = normalized(v, load(mean + i), load(scale + i), load(beta + i));
+      if (residual) v += load(residual + i);
+      store(y + i, vmin(ceiling, vmax(floor, v)));
+    });
+    if (residual) residual += ld;
   }
 }
 
@@ -209,8 +223,8 @@ void grad_columns(const T* dz, const T* x, int64_t rows, int64_t c, const float*
   template void column_dots(const T*, const T*, const float*, int64_t, int64_t, float*, float*);                    \
   template void take_gradient(T*, const T*, const IncomingGradient<T>&, const float*, int64_t, int64_t, int64_t,    \
                               float*, float*);                                                                      \
-  template void apply_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*, Clip, \
-                              T*);                                                                                  \
+  template void apply_columns(const T*, const T*, int64_t, int64_t, int64_t, const float*, const float*,            \
+                              const float*, Clip, T*);                                                              \
   template void grad_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*,        \
                              const float*, T*);                                                                     \
   template void grad_columns(const T*, const T*, int64_t, int64_t, const float*, const float*, const float*,        \

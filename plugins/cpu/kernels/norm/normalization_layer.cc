@@ -237,7 +237,7 @@ Kernel columns_kernel(const Layer& l, bool has_beta) {
                     call.out(op::layer_norm::out::var) + n * l.groups, channel + 2 * n * c, channel + (2 * n + 1) * c);
     call.barrier();
     each_piece(call, l, true, [&](int64_t n, int64_t p, int64_t rows) {
-      apply_columns(call.in(op::layer_norm::x) + at(n, p), nullptr, rows, c, channel + 2 * n * c,
+      apply_columns(call.in(op::layer_norm::x) + at(n, p), nullptr, rows, c, c, channel + 2 * n * c,
                     channel + (2 * n + 1) * c, has_beta ? call.in(op::layer_norm::beta) : nullptr, {},
                     call.out(op::layer_norm::out::y) + at(n, p));
     });

@@ -21,11 +21,11 @@ class Rewriting : public ::testing::Test, protected RewritingGraph {
     graph.attr_list("high", {0, 0}).attr_enum("act", act);
     return y;
   }
-  uint32_t norm(uint32_t x, uint32_t residual = TENON_NONE, int act = TENON_ACT_RELU) {
+  uint32_t norm(uint32_t x, uint32_t residual = TENON_NONE, int act = TENON_ACT_RELU, int32_t dtype = TENON_F32) {
     std::vector<uint32_t> operands{x};
     for (int k = 0; k < 4; ++k) operands.push_back(input({8}));
     operands.push_back(residual);
-    const uint32_t y = graph.value(TENON_F32, kMap);
+    const uint32_t y = graph.value(dtype, kMap);
     graph.node("batch_norm_apply", operands, {y}).attr_f64("eps", 1e-3).attr_enum("act", act);
     return y;
   }
@@ -78,9 +78,24 @@ TEST_F(Rewriting, LeavesAnActivationBetween) {
   EXPECT_TRUE(stays());
 }
 
+TEST_F(Rewriting, JoinsConvolutionAndNormOfBf16) {
+  const uint32_t x = input(kMap, TENON_BF16), residual = input(kMap, TENON_BF16);
+  result(norm(conv(x, TENON_ACT_NONE, TENON_BF16), residual, TENON_ACT_RELU, TENON_BF16));
+  EXPECT_EQ(rewritten(), Names{"cpu.conv_norm"});
+  EXPECT_EQ(node(0).operand_id(3), residual);
+}
+
 TEST_F(Rewriting, LeavesOtherDtypes) {
   const uint32_t x = input(kMap, TENON_BF16);
   result(norm(conv(x, TENON_ACT_NONE, TENON_BF16)));
+  result(norm(conv(x, TENON_ACT_NONE, TENON_BF16), input(kMap), TENON_ACT_RELU, TENON_BF16));
+  EXPECT_TRUE(stays());
+}
+
+// The norm's loops over bf16 clip, and no more.
+TEST_F(Rewriting, LeavesOtherActivationsOfBf16) {
+  const uint32_t x = input(kMap, TENON_BF16);
+  result(norm(conv(x, TENON_ACT_NONE, TENON_BF16), TENON_NONE, TENON_ACT_SILU, TENON_BF16));
   EXPECT_TRUE(stays());
 }
 
