@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace tenon::onnx {
+
+std::string auto_pad_of(const Call& c) {
+  const std::string mode = c.text("auto_pad", "NOTSET");
+  if (mode != "NOTSET" && mode != "VALID" && mode != "SAME_UPPER" && mode != "SAME_LOWER")
+    c.refuse("auto_pad '", mode, "', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  return mode;
+}
+
 Window window_of(Call& c, const Ints& spatial, const Ints& size) {
   const size_t n = spatial.size();
   if (size.size() != n || n == 0) fail("a window [", join(size, ","), "] of ", n, " axes");
@@ -11,7 +19,7 @@ Window window_of(Call& c, const Ints& spatial, const Ints& size) {
   out.strides = c.list("strides", n, 1, 1, kMostSize);
   out.dilation = c.list("dilations", n, 1, 1, kMostSize);
   const Ints pads = c.list("pads", 2 * n, 0, 0, kMostSize);
-  const std::string mode = c.text("auto_pad", "NOTSET");
+  const std::string mode = auto_pad_of(c);
   const bool up = c.flag("ceil_mode");
   for (size_t a = 0; a < n; ++a) {
     if (size[a] < 1 || size[a] > kMostSize) fail("a window [", join(size, ","), "]");

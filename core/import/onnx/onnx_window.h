@@ -11,6 +11,9 @@ struct Window {
   Ints out;    // how many windows there are
 };
 
+// Of NOTSET, VALID, SAME_UPPER and SAME_LOWER.
+std::string auto_pad_of(const Call& c);
+
 // `spatial`: the input's sizes; `size`: the window's, of a convolution those of its kernel.
 Window window_of(Call& c, const Ints& spatial, const Ints& size);
 

@@ -15,7 +15,7 @@
 namespace tenon::onnx {
 namespace {
 
-constexpr int64_t kMostBuilt = int64_t{1} << 22, kOldestOpset = 7;
+constexpr int64_t kMostBuilt = int64_t{1} << 19, kOldestOpset = 7;
 constexpr uint64_t kBytesANode = 5000;  // in a graph that is compiled, about
 
 // [N,C,S..] to [N,S..,C], and back.

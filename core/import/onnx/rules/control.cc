@@ -1,5 +1,6 @@
 // Branches and loops whose course is known when the function is traced.
 #include <algorithm>
+#include <limits>
 
 #include "import/onnx/onnx_rules.h"
 
@@ -29,7 +30,7 @@ Value stacked(const std::vector<Value>& turns) {
 
 void loop_rule(Call& c) {
   const GraphData& body = c.graph_attr("body");
-  const int64_t most = c.has(0) ? c.known_integer(0) : kMostTurns;
+  const int64_t most = c.has(0) ? c.known_integer(0) : std::numeric_limits<int64_t>::max();
   bool goes_on = !c.has(1) || truth(c, c.in(1));
   std::vector<Value> carried;
   for (size_t i = 2; i < c.inputs(); ++i) carried.push_back(c.value(i));

@@ -97,7 +97,7 @@ Turned turned_of(Call& c, const Ints& in, const Window& window) {
   const size_t n = in.size();
   const Ints more = c.list("output_padding", n, 0, 0, kMostSize),
              pads = c.list("pads", 2 * n, 0, -kMostSize, kMostSize), wanted = c.ints("output_shape");
-  const std::string mode = c.text("auto_pad", "NOTSET");
+  const std::string mode = auto_pad_of(c);
   if (!wanted.empty() && wanted.size() < n) fail("output_shape [", join(wanted, ","), "] of ", n, " axes");
   Turned out;
   for (size_t a = 0; a < n; ++a) {

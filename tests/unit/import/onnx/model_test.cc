@@ -395,32 +395,92 @@ TEST(OnnxModel, WhatANodeRefusesNamesIt) {
   }
 }
 
-TEST(OnnxModel, LoopsOfAKnownNumberOfTurnsAreUnrolled) {
-  MadeFile made;
-  made.input("x", {2});
-  made.ints("turns", {}, {3});
-  onnx::NodeProto& loop = made.node("Loop", {"turns", "", "x"}, {"y", "each"}, "loop");
+// The file, or a run of it, is refused in a line that names the op and says this.
+void expect_refused(const MadeFile& made, const Shape& x, const std::string& op, const std::string& why) {
+  try {
+    (void)run(opened(made), {{"x", Array({DType::kF32, x})}});
+    ADD_FAILURE() << op << " was taken";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("ONNX node " + op), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+  }
+}
+
+// A node that runs a body whose inputs are i, go and those of `carried`, and whose outputs are `outputs`.
+onnx::GraphProto& add_loop(onnx::GraphProto& graph, const std::vector<std::string>& inputs,
+                           const std::vector<std::string>& results, const std::vector<std::string>& carried,
+                           const std::vector<std::string>& outputs) {
+  onnx::NodeProto& loop = *graph.add_node();
+  loop.set_op_type("Loop");
+  for (const std::string& name : inputs) loop.add_input(name);
+  for (const std::string& name : results) loop.add_output(name);
   auto& attr = *loop.add_attribute();
   attr.set_name("body");
   attr.set_type(onnx::AttributeProto::GRAPH);
   onnx::GraphProto& body = *attr.mutable_g();
-  for (const char* name : {"i", "go", "v"}) body.add_input()->set_name(name);
-  for (const char* name : {"go2", "v2", "v2copy"}) body.add_output()->set_name(name);
-  const auto node = [&](const char* op, std::vector<std::string> inputs, const char* output) {
-    onnx::NodeProto& n = *body.add_node();
-    n.set_op_type(op);
-    for (const std::string& input : inputs) n.add_input(input);
-    n.add_output(output);
-  };
-  node("Identity", {"go"}, "go2");
-  node("Add", {"v", "x"}, "v2");  // x of the graph around
-  node("Identity", {"v2"}, "v2copy");
+  for (const char* name : {"i", "go"}) body.add_input()->set_name(name);
+  for (const std::string& name : carried) body.add_input()->set_name(name);
+  for (const std::string& name : outputs) body.add_output()->set_name(name);
+  return body;
+}
+
+void add_to(onnx::GraphProto& body, const char* op, const std::vector<std::string>& inputs, const char* output) {
+  onnx::NodeProto& n = *body.add_node();
+  n.set_op_type(op);
+  for (const std::string& input : inputs) n.add_input(input);
+  n.add_output(output);
+}
+
+TEST(OnnxModel, LoopsOfAKnownNumberOfTurnsAreUnrolled) {
+  MadeFile made;
+  made.input("x", {2});
+  made.ints("turns", {}, {3});
+  onnx::GraphProto& body = add_loop(made.graph(), {"turns", "", "x"}, {"y", "each"}, {"v"}, {"go2", "v2", "v2copy"});
+  add_to(body, "Identity", {"go"}, "go2");
+  add_to(body, "Add", {"v", "x"}, "v2");  // x of the graph around
+  add_to(body, "Identity", {"v2"}, "v2copy");
   made.output("y", {2});
   made.output("each", {3, 2});
   Strategy strategy("cpu");
   const Results r = strategy.function(opened(made))({{"x", Array({1.0f, 2.0f})}});
   EXPECT_EQ(r["y"].to<float>(), (std::vector<float>{4, 8}));
   EXPECT_EQ(r["each"].to<float>(), (std::vector<float>{2, 4, 3, 6, 4, 8}));
+}
+
+// A loop without a number of turns goes on while its condition holds: it does not end where we would stop.
+TEST(OnnxModel, LoopsWithoutEndAreRefused) {
+  MadeFile made;
+  made.input("x", {2});
+  onnx::GraphProto& body = add_loop(made.graph(), {"", "", "x"}, {"y"}, {"v"}, {"go", "v"});
+  add_to(body, "Identity", {"v"}, "w");
+  made.output("y", {2});
+  expect_refused(made, {2}, "Loop", "a loop of more than 100000 turns");
+}
+
+TEST(OnnxModel, LoopsInLoopsOfManyNodesAreRefused) {
+  MadeFile made;
+  made.input("x", {2});
+  made.ints("turns", {}, {1000});
+  onnx::GraphProto& outer = add_loop(made.graph(), {"turns", "", "x"}, {"y"}, {"v"}, {"go", "w"});
+  onnx::GraphProto& inner = add_loop(outer, {"turns", "", "v"}, {"w"}, {"u"}, {"go", "u"});
+  add_to(inner, "Identity", {"u"}, "t");
+  made.output("y", {2});
+  expect_refused(made, {2}, "Loop", "its loops have more than 524288 nodes");
+}
+
+TEST(OnnxModel, WindowsOfAnUnknownPaddingAreRefused) {
+  for (const char* op : {"MaxPool", "AveragePool"}) {
+    MadeFile made;
+    made.input("x", {1, 1, 4, 4});
+    onnx::NodeProto& pool = made.node(op, {"x"}, {"y"});
+    MadeFile::attr(pool, "kernel_shape", std::vector<int64_t>{2, 2});
+    onnx::AttributeProto& pad = *pool.add_attribute();
+    pad.set_name("auto_pad");
+    pad.set_type(onnx::AttributeProto::STRING);
+    pad.set_s("SAME");
+    made.output("y", {1, 1, 3, 3});
+    expect_refused(made, {1, 1, 4, 4}, op, "auto_pad 'SAME', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER");
+  }
 }
 
 }  // namespace
