@@ -47,6 +47,14 @@ expect 2 '--tpu v2-8 and --device tpu-emulator:v3-8 contradict' "${train[@]}" --
 expect 1 "device 'tpu-emulator:v2-99'" "${train[@]}" --data_dir "$data" --tpu v2-99
 expect 2 '--tpu v2-8 and --nouse_tpu contradict' "$tenon" evaluate mlp --data_dir "$data" --model_dir "$model" --tpu v2-8 --nouse_tpu
 expect 2 'exclude each other' "${train[@]}" --data_dir "$data" --save_checkpoints_steps 5 --save_checkpoints_secs 5
+for flag in '--save_checkpoints_steps 5' '--save_checkpoints_secs 5' '--keep_checkpoint_max 2' '--keep_checkpoint_every_n_hours 1' --async_checkpoints '--save_summary_steps 1'; do
+  # shellcheck disable=SC2086
+  expect 2 "${flag%% *} needs --model_dir" "$tenon" train mlp --synthetic --train_batch_size 16 --train_steps 1 --device cpu $flag
+done
+for flag in '--steps_between_evals 3' '--eval_batch_size 3' '--num_eval_images 3' '--eval_data_path x' --eval_drop_remainder; do
+  # shellcheck disable=SC2086
+  expect 2 'and --noevaluate exclude each other' "${train[@]}" --data_dir "$data" --noevaluate $flag
+done
 
 echo '# what is not kept is said'
 expect 0 '' "$tenon" train mlp --hidden 4 --data_dir "$data" --train_steps 1 --train_batch_size 16 --noevaluate --device cpu

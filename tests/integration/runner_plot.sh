@@ -106,6 +106,13 @@ mkdir empty
 expect 1 "'empty' has no scalars for TensorBoard" "$tenon" plot empty --output a.png
 expect 2 "--tags: the runs have no 'los'; they have loss, accuracy" "$tenon" plot run.csv --tags los --output a.png
 expect 1 "p.csv: expected a first column 'epoch'" "$tenon" plot p.csv --output a.png
+printf 'epoch,loss\n' >header.csv
+expect 1 'header.csv: expected a row for each epoch, found none' "$tenon" plot header.csv --output a.png
+printf 'epoch,loss\n0,"1\n1,2\n' >open.csv
+expect 1 'open.csv:2: expected a closing quote, found the end of the file' "$tenon" plot open.csv --output a.png
+printf 'epoch,a"b\377\n0,1\n1,2\n' >named.csv
+expect 0 '' "$tenon" plot named.csv --output named.png --title $'\377'
+[ ! -s "$work/err" ] || complain "names that are no UTF-8: $(cat "$work/err")"
 expect 1 "'run.csv' has no epoch_seconds, which the TensorBoard callback" "$tenon" plot epochs run.csv
 "${predict[@]}" --output unlabelled.csv >/dev/null
 expect 1 "unlabelled.csv: no column 'labelid', the true classes; \`tenon predict --labels\` writes them" \

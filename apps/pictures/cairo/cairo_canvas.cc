@@ -164,7 +164,9 @@ class CairoCanvas : public Canvas {
     pango_font_description_set_weight(font, style.bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
     pango_layout_set_font_description(layout_, font);
     pango_font_description_free(font);
-    pango_layout_set_text(layout_, text.data(), static_cast<int>(text.size()));
+    char* const valid = g_utf8_make_valid(text.data(), static_cast<gssize>(text.size()));  // Pango warns of others
+    pango_layout_set_text(layout_, valid, -1);
+    g_free(valid);
     pango_layout_set_single_paragraph_mode(layout_, TRUE);
     pango_layout_set_ellipsize(layout_, style.most_width > 0 ? PANGO_ELLIPSIZE_END : PANGO_ELLIPSIZE_NONE);
     pango_layout_set_width(layout_, -1);

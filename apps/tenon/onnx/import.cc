@@ -10,6 +10,7 @@ namespace tenon::runner {
 namespace {
 
 void declare_import(Flags& flags, const std::vector<std::string>&) {
+  flags.leave_out({"seed"});
   add_export_flags(flags);
   add_dim_flag(flags);
 }
@@ -20,7 +21,7 @@ int run_import(const Flags& flags, const std::vector<std::string>& words) {
   const std::string output = flags.required("output");
   const ExportOptions options = export_options(flags);
   const OnnxModel model = import_onnx(words[0], {.dims = dims_of(flags)}).take();
-  const Strategy strategy(device_of(flags), {.seed = static_cast<uint64_t>(flags.integer("seed"))});
+  const Strategy strategy(device_of(flags));
   const std::string path = write_version(model, strategy, output, options);
   int64_t parameters = 0;
   for (const OnnxVariable& v : model.variables()) parameters += v.type.shape.elements();

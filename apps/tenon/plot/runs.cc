@@ -71,6 +71,8 @@ PlottedRun run_of_csv(const std::string& path) {
   if (table.columns.empty() || table.columns[0] != "epoch")
     throw Error(
         Status(Code::kInvalid, format("%s: expected a first column 'epoch', as CSVLogger writes it", path.c_str())));
+  if (table.rows.empty())
+    throw Error(Status(Code::kInvalid, format("%s: expected a row for each epoch, found none", path.c_str())));
   PlottedRun out{path, "", {}};
   for (size_t column = 1; column < table.columns.size(); ++column) {
     const bool validation = table.columns[column].starts_with("val_");

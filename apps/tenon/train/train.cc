@@ -57,6 +57,18 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_profile_flags(flags);
 }
 
+// Flags about what is not done: without --model_dir nothing is kept, with --noevaluate nothing evaluated.
+void expect_effects(const Flags& flags) {
+  if (flags.text("model_dir").empty())
+    for (const char* name : {"save_checkpoints_steps", "save_checkpoints_secs", "keep_checkpoint_max",
+                             "keep_checkpoint_every_n_hours", "async_checkpoints", "save_summary_steps"})
+      if (flags.given(name)) throw UsageError{format("--%s needs --model_dir", name)};
+  if (!flags.boolean("evaluate"))
+    for (const char* name : {"steps_between_evals", "eval_batch_size", "num_eval_examples", "eval_data_path",
+                             "eval_drop_remainder"})
+      if (flags.given(name)) throw UsageError{format("--%s and --noevaluate exclude each other", name)};
+}
+
 // What --export asks for.
 std::vector<Exporter> exporters_of(const Flags& flags, const ModelRun& model) {
   const std::string& which = flags.text("export");
@@ -128,6 +140,7 @@ RunConfig config_of(const Flags& flags, const ModelRun& model) {
   for (const char* shown : {"log", "log_step_count_steps", "verbose"})
     if (flags.boolean("quiet") && flags.given(shown))
       throw UsageError{std::string("--quiet and --") + shown + " exclude each other"};
+  expect_effects(flags);
   RunConfig c = model.run_config();
   c.save_checkpoints_steps = flags.integer("save_checkpoints_steps");
   if (c.save_checkpoints_steps == 0) c.save_checkpoints_secs = flags.number("save_checkpoints_secs");

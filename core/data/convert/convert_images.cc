@@ -271,10 +271,7 @@ Result<Input> read_all_folders(const ConvertImagesOptions& options, ThreadPool& 
   if (out.labels.size() < 2)
     return invalid(options.input, ": expected at least 2 directories, one a class, found ", out.labels.size());
   for (const std::string& label : out.labels)
-    if (label != trimmed(label) || label.find_first_of("\n\r") != std::string::npos)
-      return invalid(
-          options.input, "/", label,
-          ": a class is a line of labels.txt; expected a name without line ends, and without blanks around it");
+    TENON_TRY(check_label(cat(options.input, "/", label), label));
   const LabelIndex index = index_of(out.labels);
   TENON_ASSIGN(Table train, read_folders(options.input, files, options, index, &splits[0]));
   out.tables.push_back(std::move(train));

@@ -107,6 +107,10 @@ Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOption
   TENON_ASSIGN(TableColumn classes, learn_column(file, label, rows, &category));
   if (classes.values.size() < 2)
     return invalid(file.path, ": column '", abbreviated(o.label), "' has one class, expected at least 2");
+  for (const size_t row : rows)
+    if (!is_missing(file.cell(row, label)))
+      TENON_TRY(check_label(cat(file.place(row, label), ": '", abbreviated(file.cell(row, label)), "'"),
+                            file.cell(row, label)));
   TableScheme out{o.label, {}, std::move(classes.values)};
   for (size_t c = 0; c < file.header.size(); ++c) {
     if (c == label || std::find(o.ignore.begin(), o.ignore.end(), file.header[c]) != o.ignore.end()) continue;

@@ -295,6 +295,12 @@ Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, c
   return output.write_text("info.json", info + "}\n");
 }
 
+Status check_label(std::string_view where, std::string_view label) {
+  if (label == trimmed(label) && label.find_first_of("\n\r") == std::string_view::npos) return {};
+  return invalid(where,
+                 ": a class is a line of labels.txt; expected a name without line ends, and without blanks around it");
+}
+
 Result<std::vector<std::string>> read_labels(const std::string& path) {
   TENON_ASSIGN(std::vector<std::string> labels, read_text_lines(path));
   if (labels.size() < 2) return invalid("labels '", path, "': expected at least 2 labels, found ", labels.size());

@@ -80,6 +80,8 @@ class OutputSet {
 // labels.txt and info.json; `more` is added to the JSON object.
 Status write_labels_and_info(OutputSet& output, const ConvertSummary& summary, const std::string& more);
 
+// Whether a line of labels.txt can hold it; `where` begins the message.
+Status check_label(std::string_view where, std::string_view label);
 // The class names: at least two, all different.
 Result<std::vector<std::string>> read_labels(const std::string& path);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -22,6 +23,8 @@ std::optional<double> number_in(std::string_view cell) {
   return value;
 }
 
+bool is_f32(double x) { return std::abs(x) <= std::numeric_limits<float>::max(); }
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const size_t bytes = utf8_sequence(text);
@@ -38,16 +41,19 @@ std::optional<size_t> first_text(const TableFile& file, size_t column, std::span
   return std::nullopt;
 }
 
-TableColumn numbers_of(const TableFile& file, size_t column, std::span<const size_t> rows) {
+Result<TableColumn> numbers_of(const TableFile& file, size_t column, std::span<const size_t> rows) {
   double count = 0, mean = 0, squares = 0;  // Welford's: of large numbers too
   for (const size_t row : rows)
     if (const auto x = number_in(file.cell(row, column))) {
+      if (!is_f32(*x))
+        return invalid(file.place(row, column), ": expected a number of f32, at most 3.4e38, found '",
+                       abbreviated(file.cell(row, column)), "'");
       const double off = *x - mean;
       mean += off / ++count;
       squares += off * (*x - mean);
     }
   const double stddev = count > 0 ? std::sqrt(squares / count) : 0;
-  return {file.header[column], TableColumn::Kind::kNumber, mean, stddev > 0 && std::isfinite(stddev) ? stddev : 1};
+  return TableColumn{file.header[column], TableColumn::Kind::kNumber, mean, stddev > 0 ? stddev : 1, {}};
 }
 
 // Rows of which `mistake` says something: the first is the error, or with `bad` all are left out and counted.
@@ -130,7 +136,10 @@ Result<double> TableColumn::number(const TableFile& file, size_t row, size_t col
   if (is_missing(cell)) return 0.0;
   const std::optional<double> value = number_in(cell);
   if (!value) return invalid(file.place(row, column), ": expected a number, found '", abbreviated(cell), "'");
-  return (*value - mean) / stddev;
+  const double x = (*value - mean) / stddev;
+  if (is_f32(x)) return x;
+  return invalid(file.place(row, column), ": '", abbreviated(cell), "', minus the mean ", mean, ", by the deviation ",
+                 stddev, ", is no number of f32");
 }
 
 int64_t TableColumn::place_of(std::string_view cell) const {

@@ -50,7 +50,7 @@ TEST_P(Pairs, ADotIsTheDefinitionBitByBit) {
 TEST_P(Pairs, DotsOfSeveralMatricesAreTheDefinitionBitByBit) {
   const int64_t batch = 3, m = 14, n = 40, k = 300;
   const Halves a = numbers(batch * m * k, -20, 20), b = numbers(batch * k * n, -20, 20);
-  for (const auto [ta, tb] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+  for (const auto& [ta, tb] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
     const Floats c = run(1, [&, ta = ta, tb = tb](NodeRun& node) {
                        node.in(TENON_BF16, ta ? Dims{batch, k, m} : Dims{batch, m, k}, a);
                        node.in(TENON_BF16, tb ? Dims{batch, n, k} : Dims{batch, k, n}, b)

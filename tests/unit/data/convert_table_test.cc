@@ -77,8 +77,8 @@ TEST_F(Tables, AreNumbersAndPlacesOfCategories) {
   const std::vector<TableRow> expected{{{-off, 0}, {2}, 1}, {{off, 0}, {1}, 0}, {{0, 0}, {0}, 0}, {{0, 0}, {3}, 1}};
   for (const TableRow& row : expected) {
     const bool found = std::any_of(train.begin(), train.end(), [&](const TableRow& r) {
-      return r.categories == row.categories && r.label == row.label && std::abs(r.numbers[0] - row.numbers[0]) < 1e-6f &&
-             r.numbers[1] == row.numbers[1];
+      return r.categories == row.categories && r.label == row.label &&
+             std::abs(r.numbers[0] - row.numbers[0]) < 1e-6f && r.numbers[1] == row.numbers[1];
     });
     EXPECT_TRUE(found) << row.categories[0];
   }
@@ -109,9 +109,9 @@ TEST_F(Tables, TellOfAColumnWhoseTypeAFewCellsChange) {
   for (int i = 0; i < 30; ++i) table += (i == 20 ? "old" : std::to_string(i)) + (i % 2 ? ",a\n" : ",b\n");
   for (int i = 0; i < 10; ++i) few += (i % 5 == 0 ? "old" : std::to_string(i)) + (i % 2 ? ",a\n" : ",b\n");
   given(table, "age,kind\n3,a\n");
-  EXPECT_EQ(convert().notices, std::vector<std::string>{options_.input +
-                                                        ":22: column 'age' is of categories because of 'old': 29 of 30 "
-                                                        "cells are numbers (--numbers age makes that an error)"});
+  EXPECT_EQ(convert().notices,
+            std::vector<std::string>{options_.input + ":22: column 'age' is of categories because of 'old': 29 of 30 "
+                                                      "cells are numbers (--numbers age makes that an error)"});
   options_.overwrite = true;
   options_.categories = {"age"};
   EXPECT_TRUE(convert().notices.empty()) << "it was asked for";
@@ -157,12 +157,23 @@ TEST_F(Tables, SayFileLineAndColumnOfAMistake) {
   EXPECT_EQ(mistake_of("size,type\n1,a\n2,b\n"), "train.csv: no column 'kind'; it has size, type");
   EXPECT_EQ(mistake_of("size,kind\n?,a\n,b\n,a\n"), "train.csv: column 'size' has nothing but missing values");
   EXPECT_EQ(mistake_of("size,kind\n1,a\n2,a\n3,a\n"), "train.csv: column 'kind' has one class, expected at least 2");
+  // A line of labels.txt is a class: neither with a line's end in it, nor with blanks that its readers take off.
+  for (const std::string label : {"l\nabel", " a", "a\t", "r\rs"})
+    EXPECT_NE(mistake_of("size,kind\n1,b\n2,\"" + label + "\"\n3,b\n4,\"" + label + "\"\n")
+                  .find(": a class is a line of labels.txt"),
+              std::string::npos);
+  EXPECT_EQ(mistake_of("size,kind\n1,a\n1e200,b\n1e200,a\n1e200,b\n").substr(0, 31), "train.csv:3: column 'size': exp");
   EXPECT_EQ(mistake_of("colour,kind\n\xff,a\nred,b\n\xff,b\n\xff,a\n").substr(0, 12), "train.csv:2:");
   std::string many = "name,kind\n";
   for (int i = 0; i < 2000; ++i) many += "n" + std::to_string(i) + (i % 2 ? ",a\n" : ",b\n");
-  EXPECT_NE(mistake_of(many).find("column 'name': expected at most 1000 different texts, found more"), std::string::npos);
+  EXPECT_NE(mistake_of(many).find("column 'name': expected at most 1000 different texts, found more"),
+            std::string::npos);
   options_.validation = directory_.write("validation.csv", "size,kind\n1,a\nbig,b\n");
   const std::string elsewhere = mistake_of("size,kind\n1,a\n2,b\n");
+  options_.validation = directory_.write("validation.csv", "size,kind\n1,a\n3e38,b\n");
+  EXPECT_EQ(
+      mistake_of("size,kind\n0,a\n1,b\n"),
+      "validation.csv:3: column 'size': '3e38', minus the mean 0.5, by the deviation 0.5, is no number of f32");
   EXPECT_EQ(elsewhere, "validation.csv:3: column 'size': expected a number, found 'big'");
   EXPECT_FALSE(std::filesystem::exists(options_.output));
 }

@@ -48,7 +48,8 @@ TEST(OnnxFile, CutAnywhereIsAnErrorOrAGraph) {
   const std::string bytes = sum_file().bytes();
   for (size_t n = 0; n < bytes.size(); ++n) {
     const Result<onnx::OnnxFile> file = onnx::parse_file(bytes.substr(0, n), "m.onnx");
-    if (!file.ok()) EXPECT_NE(file.status().message().find("m.onnx"), std::string::npos);
+    if (file.ok()) continue;
+    EXPECT_NE(file.status().message().find("m.onnx"), std::string::npos);
   }
 }
 
