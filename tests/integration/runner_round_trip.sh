@@ -11,7 +11,9 @@ expect 0 '' "$tenon" inspect records "$data"/train-* --json
 echo '# a model that learns'
 # 70 test images in batches of 32: the last batch is a partial one.
 mlp=(mlp --hidden 16 --data_dir "$data" --eval_batch_size 32)
-train=("$tenon" train "${mlp[@]}" --train_batch_size 16 --dropout 0.2 --learning_rate 0.01 --json)
+how=(--train_batch_size 16 --dropout 0.2 --learning_rate 0.01 --json)
+train=("$tenon" train "${mlp[@]}" "${how[@]}")
+only_train=("$tenon" train mlp --hidden 16 --data_dir "$data" "${how[@]}" --noevaluate)
 expect 0 '' "${train[@]}" --model_dir "$work/whole" --train_steps 60
 accuracy=$(result accuracy) loss=$(result loss) hash=$(result hash)
 [ "$(result global_step)" = 60 ] || complain "global_step $(result global_step), expected 60"
@@ -54,7 +56,7 @@ for way in '--threads 1' '--threads 2' '--iterations_per_loop 7' '--steps_betwee
   expect 0 '' "${train[@]}" --model_dir "$work/m$RANDOM$RANDOM" --train_steps 60 $way
   [ "$(result hash)" = "$hash" ] || complain "$way: hash $(result hash), expected $hash"
 done
-expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 23 --noevaluate
+expect 0 '' "${only_train[@]}" --model_dir "$work/resumed" --train_steps 23
 expect 0 '' "${train[@]}" --model_dir "$work/resumed" --train_steps 60
 [ "$(result hash)" = "$hash" ] || complain "resumed: hash $(result hash), expected $hash"
 # At step 0 the rate of a warm-up is 0, whatever the schedule: the first step changes nothing.
@@ -71,7 +73,7 @@ expect 0 '' "${train[@]}" --model_dir "$work/other" --train_steps 60 --seed 1
 [ "$(result hash)" != "$hash" ] || complain 'another seed gave the same hash'
 
 echo '# stopped by a signal, then resumed; where so many steps take long, a line says how far it is'
-"${train[@]}" --model_dir "$work/stopped" --train_steps 100000000 --noevaluate --log_step_count_steps 100000000 >"$work/log" 2>"$work/err" &
+"${only_train[@]}" --model_dir "$work/stopped" --train_steps 100000000 --log_step_count_steps 100000000 >"$work/log" 2>"$work/err" &
 pid=$!
 until grep -qs '"event": "step"' "$work/log" || ! kill -0 $pid 2>/dev/null; do :; done
 kill -TERM $pid
