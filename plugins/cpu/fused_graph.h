@@ -22,7 +22,8 @@
 //                                                        conv_grad_input, then maybe add, then batch_norm_grad, then
 //                                                        maybe the reduce of dx to a convolution's bias
 //
-// Pools and norms are of f32 or bf16; behind a convolution of bf16 a norm of given moments has no activation but a ReLU.
+// Pools and norms are of f32 or bf16; behind a convolution of bf16 a norm of given moments has no activation but a ReLU or
+// ReLU6.
 // Casts to f32 of the logits of softmax_cross_entropy and of an update's gradient are left out, and so is the cast of dx to
 // bf16 behind the loss's gradient: these kernels read and write bf16.
 // A convolution takes what is added to it as its residual, and it and a product of matrices the activation behind them: a conv

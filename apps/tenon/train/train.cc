@@ -24,10 +24,11 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   add_run_flags(flags);
   add_count_flag(flags, words, "num_train", "examples in an epoch, for the log; 0: as many as there are");
   flags.integer("steps_between_evals", 1000, "steps after which it evaluates", 1, 1e15);
-  flags.boolean("evaluate", true, "evaluate; --noevaluate only trains");
-  flags.integer("save_checkpoints_steps", 0, "steps between checkpoints; 0: by time", 0, 1e15);
-  flags.number("save_checkpoints_secs", 600, "seconds between checkpoints; 0: only at the end", 0, 1e9);
-  flags.integer("keep_checkpoint_max", 5, "newest checkpoints to keep; 0: all", 0, 1e6);
+  flags.boolean("evaluate", true, "evaluate; --noevaluate only trains, and takes no flags about evaluations");
+  flags.integer("save_checkpoints_steps", 0, "with --model_dir: steps between checkpoints; 0: by time", 0, 1e15);
+  flags.number("save_checkpoints_secs", 600, "with --model_dir: seconds between checkpoints; 0: only at the end", 0,
+               1e9);
+  flags.integer("keep_checkpoint_max", 5, "with --model_dir: newest checkpoints to keep; 0: all", 0, 1e6);
   flags.integer("log_step_count_steps", 100,
                 "steps between lines of the log, which come every ten seconds too; unless given once a second at most",
                 0, 1e15);
@@ -46,8 +47,9 @@ void declare_train(Flags& flags, const std::vector<std::string>& words) {
   flags.text("var_name_to_prev_var_name", "",
              "with --warm_start_from: NAME=ITS_NAME_THERE,..; names that end with / stand for all below them");
   flags.boolean("skip_mismatch", false, "with --warm_start_from: weights that have another shape there begin anew");
-  flags.number("keep_checkpoint_every_n_hours", 10000, "hours after which one more is kept for good; 0: none", 0, 1e9);
-  flags.boolean("async_checkpoints", false, "write checkpoints while training goes on");
+  flags.number("keep_checkpoint_every_n_hours", 10000,
+               "with --model_dir: hours after which one more is kept for good; 0: none", 0, 1e9);
+  flags.boolean("async_checkpoints", false, "with --model_dir: write checkpoints while training goes on");
   flags.text("export", "none",
              "write MODEL_DIR/export/NAME/VERSION for what serves it: latest after each evaluation, final after the "
              "last one (as exporter), best after one with the smallest loss so far (as best_exporter)",
@@ -64,8 +66,8 @@ void expect_effects(const Flags& flags) {
                              "keep_checkpoint_every_n_hours", "async_checkpoints", "save_summary_steps"})
       if (flags.given(name)) throw UsageError{format("--%s needs --model_dir", name)};
   if (!flags.boolean("evaluate"))
-    for (const char* name : {"steps_between_evals", "eval_batch_size", "num_eval_examples", "eval_data_path",
-                             "eval_drop_remainder"})
+    for (const char* name :
+         {"steps_between_evals", "eval_batch_size", "num_eval_examples", "eval_data_path", "eval_drop_remainder"})
       if (flags.given(name)) throw UsageError{format("--%s and --noevaluate exclude each other", name)};
 }
 

@@ -12,7 +12,7 @@ GemmShape gemm_shape_of(const NodeView& node);
 struct PairEpilogue {
   bool bias = false, residual = false, round = true;
   // Data have a norm: the sums are rounded, normalized, added to the residual, clipped and rounded. REQUIRES round, and
-  // `shape.act` none or a ReLU; computes only where the work has parts.
+  // `shape.act` none, ReLU or ReLU6; computes only where the work has parts.
   bool norm = false;
 };
 // A product of bf16 by pairs; `shape.k` counts elements, and operands, bias and residual are bf16. REQUIRES k even and

@@ -158,13 +158,16 @@ void take_gradient(T* dz, const T* x, const IncomingGradient<T>& from, const flo
   take(dz, x, from, mean, rows, c, ld, sum, dot);
 }
 
-template <class T>
-void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, int64_t ld,
-                   const float* mean, const float* scale, const float* beta, Clip clip, T* y) {
+namespace {
+
+// y of rows whose x(row, column, load) is given.
+template <class T, class X>
+TENON_INLINE void apply_rows(X x, const T* residual, int64_t rows, int64_t c, int64_t ld, const float* mean,
+                             const float* scale, const float* beta, Clip clip, T* y) {
   const V floor = Lanes::splat(clip.floor), ceiling = Lanes::splat(clip.ceiling);
-  for (int64_t r = 0; r < rows; ++r, x += ld, y += ld) {
+  for (int64_t r = 0; r < rows; ++r, y += ld) {
     each_vector(c, [&](int64_t i, auto load, auto store) {
-      V v = normalized(load(x + i), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
+      V v = normalized(x(r, i, load), load(mean + i), load(scale + i), beta ? load(beta + i) : V{});
       if (residual) v += load(residual + i);
       store(y + i, vmin(ceiling, vmax(floor, v)));
     });
@@ -172,18 +175,22 @@ void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t 
   }
 }
 
+}  // namespace
+
+template <class T>
+void apply_columns(const T* x, const std::type_identity_t<T>* residual, int64_t rows, int64_t c, int64_t ld,
+                   const float* mean, const float* scale, const float* beta, Clip clip, T* y) {
+  const auto at = [=](int64_t r, int64_t i, auto load)
+                      __attribute__((always_inline)) { return load(x + r * ld + i); };
+  apply_rows(at, residual, rows, c, ld, mean, scale, beta, clip, y);
+}
+
 void normalize_sums(const float* sums, int64_t sums_ld, const Bfloat* residual, int64_t rows, int64_t c, int64_t ld,
                     const float* mean, const float* scale, const float* beta, Clip clip, Bfloat* y) {
-  const V floor = Lanes::splat(clip.floor), ceiling = Lanes::splat(clip.ceiling);
-  for (int64_t r = 0; r < rows; ++r, sums += sums_ld, y += ld) {
-    each_vector(c, [&](int64_t i, auto load, auto store) {
-      V v = widen_bf16<Lanes>(narrow_bf16<Lanes>(load(sums + i)));
-      v = normalized(v, load(mean + i), load(scale + i), load(beta + i));
-      if (residual) v += load(residual + i);
-      store(y + i, vmin(ceiling, vmax(floor, v)));
-    });
-    if (residual) residual += ld;
-  }
+  const auto rounded = [=](int64_t r, int64_t i, auto load) __attribute__((always_inline)) {
+    return widen_bf16<Lanes>(narrow_bf16<Lanes>(load(sums + r * sums_ld + i)));
+  };
+  apply_rows(rounded, residual, rows, c, ld, mean, scale, beta, clip, y);
 }
 
 template <class T>
