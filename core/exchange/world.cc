@@ -199,12 +199,15 @@ void World::end() {
   const bool all = wire_->meet_leaving(error_.empty() ? kForOthers : kForLastWord);
   const std::optional<std::string>& first = rank_ == 0 ? std::nullopt : wire_->first_left();
   const bool silent = first && !first->empty();  // one line is enough, whatever else went wrong here
-  if (all) wire_->close();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   silent_ = silent;
   all_left_ = all;
   ended_ = true;
   done_.notify_all();
+  if (!all) return;
+  posted_.wait(lock, [&] { return exits_; });
+  lock.unlock();
+  wire_->close();
 }
 
 // ---- for other threads ----
@@ -283,12 +286,20 @@ bool World::leave(const std::string& error) {
   return !silent_;
 }
 
-// What did not say why it ends ends the job with it.
+// What did not say why it ends ends the job with it. A launcher ends all when one has ended with an error, so a process that
+// another one speaks for ends after that one: it waits for it as it closes the transport, or here.
 void World::at_exit(int code, void* self) {
   auto& world = *static_cast<World*>(self);
   (void)world.leave(code == 0 ? "" : cat("ended with exit code ", code));
+  {
+    const std::lock_guard lock(world.mutex_);
+    world.exits_ = true;
+    world.posted_.notify_all();
+  }
   world.thread_.join();
-  if (!world.all_left_) world.wire_->abort(code == 0 ? 1 : code);
+  if (world.all_left_) return;
+  if (world.silent_) std::this_thread::sleep_for(2 * kForLastWord);
+  world.wire_->abort(code == 0 ? 1 : code);
 }
 
 Result<std::shared_ptr<Device>> open_joined_device(std::string_view name) {

@@ -101,6 +101,7 @@ class World {
   bool opened_ = false, ending_ = false, ended_ = false;
   bool shares_memory_ = false;
   bool all_left_ = false, silent_ = false;  // of end()
+  bool exits_ = false;                      // this process has said what it had to say
   std::atomic<bool> works_alone_ = false;
   std::atomic<ExchangeWatch*> watch_ = nullptr;
   mutable std::mutex parts_mutex_;

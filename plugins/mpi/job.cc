@@ -190,7 +190,9 @@ void Job::abort(int code) const {
 }
 
 void Job::leave() {
-  if (comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
+  int over = 0;  // by the program, which began MPI itself
+  MPI_Finalized(&over);
+  if (!over && comm_ != MPI_COMM_NULL) MPI_Comm_free(&comm_);
   if (ours_) MPI_Finalize();
   ours_ = false;
 }
