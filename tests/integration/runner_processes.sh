@@ -198,6 +198,23 @@ refused 1 'has the arguments devices, process 0' other "${one[@]}" -- "$tenon" d
 refused 1 'has the arguments bench step resnet20' other "$tenon" bench step mlp_tiny --device cpu -- "$tenon" bench step resnet20 --device cpu
 refused '1 or 2' 'process 1 on '"$(hostname)"': unknown flag --nonsense' other "${one[@]}" -- "${one[@]}" --nonsense
 refused 2 'tenon train: unknown flag --nonsense' other "${one[@]}" --nonsense -- "${one[@]}" --nonsense
+# The one that says the line may take its time, here until there is room in a pipe: the job ends after it.
+slow_to_say() { # COMMAND.. -- COMMAND..: standard error of process 0 takes nothing for two seconds
+  local first=()
+  while [ "$1" != -- ]; do first+=("$1"); shift; done
+  mkfifo "$work/slow"
+  exec 9<>"$work/slow"
+  head -c 65536 /dev/zero | tr '\0' '\n' >&9
+  # shellcheck disable=SC2016  # of the inner shell
+  mpirun -q --bind-to none -n 1 bash -c 'exec "$@" 2>"$0"' "$work/slow" "${first[@]}" : -n 1 "${@:2}" 9>&- &
+  local job=$!
+  sleep 2
+  exec 8<"$work/slow" 9>&-
+  cat <&8 >&2
+  exec 8<&-
+  wait "$job"
+}
+refused 1 'has the arguments devices, process 0' slow_to_say "${one[@]}" -- "$tenon" devices
 # The same place, which holds other data for one: to train on, or to evaluate.
 for of in one two three; do mkdir "$work/$of"; done
 make_idx "$work/idx-2" 300 90
