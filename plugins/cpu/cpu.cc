@@ -17,6 +17,7 @@ void fill_table(plugin::KernelTable& table);
 }
 namespace avx512 {
 extern bool pair_products, tile_products;
+extern int f32_terms;
 bool request_tiles();
 void fill_table(plugin::KernelTable& table);
 }  // namespace avx512
@@ -48,9 +49,27 @@ bool allowed(const char* isa) {
   return !most || rank(most) == std::end(order) || rank(isa) <= rank(most);
 }
 
+bool has_pairs() {
+  return has_avx512() && __builtin_cpu_supports("avx512bf16") && allowed("avx512") && allowed("avx512_bf16");
+}
+
+// TENON_CPU_F32=bf16x3 or bf16x6: products of f32 by three or six of bf16 (kernels/gemm/split_product.h).
+int terms_of_f32() {
+  const char* const given = std::getenv("TENON_CPU_F32");
+  const std::string_view asked = given ? given : "";
+  if (asked.empty()) return 0;
+  if (asked != "bf16x3" && asked != "bf16x6")
+    throw plugin::Error(TENON_INVALID, "TENON_CPU_F32: expected bf16x3 or bf16x6, found '" + std::string(asked) + "'");
+  if (!has_pairs())
+    throw plugin::Error(TENON_UNSUPPORTED,
+                        "TENON_CPU_F32: expected a processor with AVX512_BF16 or AMX, and "
+                        "TENON_CPU_ISA to ask for it");
+  return asked == "bf16x3" ? 2 : 3;
+}
+
 void fill_table(plugin::KernelTable& table) {
   if (has_avx512() && allowed("avx512")) {
-    avx512::pair_products = __builtin_cpu_supports("avx512bf16") && allowed("avx512_bf16");
+    avx512::pair_products = has_pairs();
     avx512::tile_products = avx512::pair_products && allowed("amx") && avx512::request_tiles();
     return avx512::fill_table(table);
   }
@@ -58,8 +77,11 @@ void fill_table(plugin::KernelTable& table) {
   baseline::fill_table(table);
 }
 
-// Without fused multiply-adds sums have other last bits: processes of a job are all with them or all without.
-const char* version() { return has_avx2() && allowed("avx2") ? "0.1.0" : "0.1.0 (baseline)"; }
+// Without fused multiply-adds, and by terms, sums have other last bits: processes of a job are all alike.
+const char* version() {
+  if (avx512::f32_terms > 0) return avx512::f32_terms == 2 ? "0.1.0 (bf16x3)" : "0.1.0 (bf16x6)";
+  return has_avx2() && allowed("avx2") ? "0.1.0" : "0.1.0 (baseline)";
+}
 
 // As the processor names it: "GenuineIntel".
 const char* vendor() {
@@ -80,15 +102,12 @@ const char* vendor() {
 TENON_DECLARE_BACKEND
 
 tenon_status tenon_backend_init(const tenon_host* host, tenon_backend* out) {
+  const tenon_status chosen =
+      tenon::plugin::guarded([] { tenon::cpu::avx512::f32_terms = tenon::cpu::terms_of_f32(); });
+  if (chosen.code != TENON_OK) return chosen;
   constexpr uint32_t kMostUnits = 64;  // --device cpu:units=N, to try replicas
-  static const tenon::plugin::HostBackend backend{"cpu",
-                                                  tenon::cpu::version(),
-                                                  "CPU",
-                                                  TENON_CPU,
-                                                  tenon::cpu::fill_table,
-                                                  false,
-                                                  kMostUnits,
-                                                  tenon::cpu::rewrite,
-                                                  tenon::cpu::vendor};
+  static const tenon::plugin::HostBackend backend{"cpu",      tenon::cpu::version(),  "CPU",
+                                                  TENON_CPU,  tenon::cpu::fill_table, false,
+                                                  kMostUnits, tenon::cpu::rewrite,    tenon::cpu::vendor};
   return tenon::plugin::init_host_backend(backend, host, out);
 }

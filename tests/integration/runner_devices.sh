@@ -16,6 +16,7 @@ grep -q '"event": "directory", "path": "'"$work/nowhere"'", "exists": false' "$w
 # A directory that cannot be listed is no directory without backends. Sanitizers need files of their own.
 [ "${3-}" = sanitized ] || expect 1 'there is no device' bash -c 'exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n 4; exec "$1" devices' bash "$tenon"
 [ "${3-}" = sanitized ] || grep -q "^refused $examples: cannot be listed: Too many open files" "$work/out" || complain "devices: $(cat "$work/out")"
+expect 1 "TENON_CPU_F32: expected bf16x3 or bf16x6, found 'bf16'" env TENON_CPU_F32=bf16 "$tenon" train fashion --data_dir "$work/data" --device cpu --train_steps 1
 
 for device in cpu example; do
   expect 0 '' "$tenon" train fashion --data_dir "$work/data" --model_dir "$work/$device" --device "$device" \

@@ -6,6 +6,7 @@
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/narrow.h"
+#include "kernels/gemm/split_product.h"
 #include "own_nodes.h"
 #include "tenon/op/names.h"
 
@@ -26,14 +27,33 @@ GemmShape gemm_shape_of(const NodeView& node) {
 
 namespace {
 
+struct F32Product {
+  GemmWork work;
+  const char* algorithm;
+
+  Kernel kernel() const {
+    Kernel kernel = kernel_of(&work);
+    kernel.algorithm = algorithm;
+    return kernel;
+  }
+};
+
+F32Product product_of(const NodeView& node) {
+  const GemmShape shape = gemm_shape_of(node);
+  if (const int terms = split_terms(shape, node.enumerator("precision")))
+    return {split_product_work(shape, terms), terms == 2 ? "gemm of 2 bf16 terms" : "gemm of 3 bf16 terms"};
+  const auto gemm = std::make_shared<Gemm>(shape);
+  return {work_of<GemmData>(gemm, gemm->parts()), gemm->algorithm()};
+}
+
 Kernel make_f32(const NodeView& node) {
-  auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
-  Kernel kernel = kernel_of(gemm);
+  const F32Product product = product_of(node);
   const bool bias = node.has(op::dot_bias_act::bias), residual = node.has(op::dot_bias_act::residual);
-  kernel.run = [gemm, bias, residual](const Call& call) {
-    gemm->run(call, {call.in(op::dot_bias_act::a), call.in(op::dot_bias_act::b),
-                     bias ? call.in(op::dot_bias_act::bias) : nullptr,
-                     residual ? call.in(op::dot_bias_act::residual) : nullptr, call.out(0)});
+  Kernel kernel = product.kernel();
+  kernel.run = [work = product.work, bias, residual](const Call& call) {
+    work.run(call, {call.in(op::dot_bias_act::a), call.in(op::dot_bias_act::b),
+                    bias ? call.in(op::dot_bias_act::bias) : nullptr,
+                    residual ? call.in(op::dot_bias_act::residual) : nullptr, call.out(0)});
   };
   return kernel;
 }
@@ -118,13 +138,13 @@ struct BlockDropout {
 
 Kernel make_dot_dropout(const NodeView& node, const Env&) {
   if (node.in(own::dot_dropout::a).dtype() == TENON_BF16) return make_pair_product(node);
-  const auto gemm = std::make_shared<Gemm>(gemm_shape_of(node));
+  const F32Product product = product_of(node);
   const DropoutRule rule = dropout_rule_of(node);
   const int64_t n = node.out(0).dim(-1), elements = node.out(0).elements();
   const bool bias = node.has(own::dot_dropout::bias), residual = node.has(own::dot_dropout::residual),
-             by_blocks = gemm->parts() > 0;
-  Kernel kernel = kernel_of(gemm);
-  kernel.run = [=](const Call& call) {
+             by_blocks = product.work.parts > 0;
+  Kernel kernel = product.kernel();
+  kernel.run = [=, work = product.work](const Call& call) {
     float* const y = call.out(0);
     const BlockDropout dropout{rule,
                                RandomStream(*call.in<int64_t>(own::dot_dropout::seed),
@@ -134,7 +154,7 @@ Kernel make_dot_dropout(const NodeView& node, const Env&) {
     GemmData data{call.in(own::dot_dropout::a), call.in(own::dot_dropout::b),
                   bias ? call.in(own::dot_dropout::bias) : nullptr, nullptr, y};
     if (by_blocks) data.visitor = &visitor;
-    gemm->run(call, data);
+    work.run(call, data);
     if (by_blocks) return;
     call.barrier();
     const Slice s = call.share(elements, 64);

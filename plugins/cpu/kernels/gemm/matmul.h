@@ -14,6 +14,7 @@ struct PairEpilogue {
   // Data have a norm: the sums are rounded, normalized, added to the residual, clipped and rounded. REQUIRES round, and
   // `shape.act` none, ReLU or ReLU6; computes only where the work has parts.
   bool norm = false;
+  bool wide = false;  // bias and residual, which data may have, are f32. REQUIRES not round
 };
 // A product of bf16 by pairs; `shape.k` counts elements, and operands, bias and residual are bf16. REQUIRES k even and
 // has_pair_products() where `a_at` is given.

@@ -80,6 +80,7 @@ struct PairDot {
   std::unique_ptr<Gemm> gemm;
   Words a, b;
   bool inside = false;  // the residual is added before the activation
+  bool wide = false;    // bias and residual come as f32
   Clip clip;            // of a norm
   std::optional<DropoutRule> dropout;
   Floats bias_values, residual_values, result;
@@ -125,12 +126,14 @@ void PairDot::run(const Call& call, const GemmData& d, const RandomStream* strea
                     d.norm,
                     clip};
   const GemmConsumer consumer{&end, PairEnd::consume, end.residual};
+  const float* const given_bias = wide ? d.bias : nullptr;
+  const float* const given_residual = wide ? d.residual : nullptr;
   {
     const FlushSubnormals here;
-    gemm->run(inner,
-              {a.of(call, halves(d.a)), b.of(call, halves(d.b)),
-               bias_values.elements > 0 ? bias_values.in(call) : nullptr, inside ? residual_values.in(call) : nullptr,
-               result.elements > 0 ? result.in(call) : d.c, consumed ? &consumer : nullptr});
+    gemm->run(inner, {a.of(call, halves(d.a)), b.of(call, halves(d.b)),
+                      bias_values.elements > 0 ? bias_values.in(call) : given_bias,
+                      inside ? residual_values.in(call) : given_residual, result.elements > 0 ? result.in(call) : d.c,
+                      consumed ? &consumer : nullptr});
   }
   if (result.elements == 0) return;
   call.barrier();
@@ -185,6 +188,7 @@ GemmWork pair_product_work(const GemmShape& given, const PairEpilogue& epilogue)
   GemmShape shape = given;
   if (epilogue.norm) shape.act = TENON_ACT_NONE;
   const auto dot = pair_dot(shape, epilogue.bias, epilogue.residual, epilogue.round);
+  dot->wide = epilogue.wide;
   if (epilogue.norm) dot->clip = Clip::of(given.act);
   return work_of<GemmData>(dot, dot->parts());
 }
