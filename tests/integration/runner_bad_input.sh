@@ -140,6 +140,12 @@ for command in evaluate predict; do
   expect 1 "$twice" "$tenon" "$command" --model_dir "$work/once" --data_dir "$work/twice"
 done
 
+echo '# info.json that is cut off'
+cp -r "$data" "$work/cut_info"
+head -c 20 "$data/info.json" >"$work/cut_info/info.json"
+expect 1 "$work/cut_info/info.json:1:21: is damaged: the file ends in the middle" "${train[@]}" --data_dir "$work/cut_info"
+echo '[1]' >"$work/cut_info/info.json"
+expect 1 "$work/cut_info/info.json: is a list, expected an object" "${train[@]}" --data_dir "$work/cut_info"
 cp -r "$data" "$work/run[1]"
 expect 0 '' "${train[@]}" --data_dir "$work/run[1]"
 expect 0 '' "${train[@]}" --data_dir "$data" --train_data_path "$work/run[1]/train-*"

@@ -7,6 +7,7 @@
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/file/file.h"
+#include "base/json_text.h"
 #include "base/process/job.h"
 #include "base/strings.h"
 #include "data/convert/text_records.h"
@@ -70,8 +71,9 @@ Result<TableScheme> read_scheme(const std::string& directory) {
   const std::string path = directory + "/info.json";
   TENON_ASSIGN(const std::string text, read_file(path));
   TENON_ASSIGN(std::vector<std::string> classes, read_labels(directory + "/labels.txt"));
+  TENON_ASSIGN(const nlohmann::json info, parse_json_text(path, text));
   try {
-    return scheme_in(nlohmann::json::parse(text), std::move(classes));
+    return scheme_in(info, std::move(classes));
   } catch (const std::exception&) {
     return invalid(path, ": expected what a conversion of a table wrote");
   }
