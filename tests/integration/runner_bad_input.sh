@@ -140,6 +140,11 @@ for command in evaluate predict; do
   expect 1 "$twice" "$tenon" "$command" --model_dir "$work/once" --data_dir "$work/twice"
 done
 
+echo '# a multiplier of the rate for no variable'
+expect 2 "--learning_rate_multiplier: 'hiden' is found in no variable's name; variables are '" \
+  "${train[@]}" --data_dir "$data" --model_dir "$work/unmultiplied" --learning_rate_multiplier kernel=0.5 --learning_rate_multiplier hiden=0.1
+[ ! -e "$work/unmultiplied" ] || complain 'a multiplier for no variable left a directory'
+
 echo '# info.json that is cut off'
 cp -r "$data" "$work/cut_info"
 head -c 20 "$data/info.json" >"$work/cut_info/info.json"
