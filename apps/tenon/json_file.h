@@ -7,8 +7,8 @@
 
 namespace tenon::runner {
 
-// Throws Error where it is none; `path` is for the message.
-nlohmann::json parse_json(const std::string& path, const std::string& text);
+// Throws Error where it is none; `path` is for the message, and the line where the text begins.
+nlohmann::json parse_json(const std::string& path, const std::string& text, int64_t line = 1);
 
 // A value as a message shows it; lists and objects may be of any size and depth.
 std::string shown(const nlohmann::json& json);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/safetensors_types.h"
@@ -17,7 +18,7 @@ constexpr std::string_view kMetadata = "__metadata__";
 // Three levels: the header, a tensor (or the metadata), a list of numbers.
 class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
  public:
-  HeaderParser(SafetensorsHeader* out, std::string_view file) : out_(*out), file_(file) {}
+  HeaderParser(SafetensorsHeader* out, size_t size, std::string_view file) : out_(*out), size_(size), file_(file) {}
   const Status& status() const { return status_; }
 
   bool null() override { return refuse("null"); }
@@ -78,7 +79,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   bool end_array() override { return list_ = nullptr, true; }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    return error("the header is no valid JSON at its byte ", position);
+    return error("the header ", json_mistake(position, size_));
   }
 
  private:
@@ -126,6 +127,7 @@ class HeaderParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   SafetensorsHeader& out_;
+  size_t size_;  // of the text
   std::string_view file_;
   Status status_;
   int level_ = 0;
@@ -168,7 +170,7 @@ Result<SafetensorsHeader> parse_safetensors_header(std::string_view json, int64_
   if (!json.starts_with('{')) return invalid(file, ": not a valid safetensors file: its header is no JSON object");
   return within_memory("read", std::string(file), [&]() -> Result<SafetensorsHeader> {
     SafetensorsHeader header;
-    HeaderParser parser(&header, file);
+    HeaderParser parser(&header, json.size(), file);
     if (!nlohmann::json::sax_parse(json.begin(), json.end(), &parser)) return parser.status();
     TENON_TRY(check_tiling(header, buffer_bytes, file));
     return header;

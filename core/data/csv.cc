@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/file/file.h"
 #include "base/room.h"
 #include "base/strings.h"
 
 namespace tenon {
 namespace {
 
-constexpr size_t kMaxFields = 1000;  // of a row
+constexpr size_t kMostFieldsOfAFile = size_t{1} << 20;  // of a row
+constexpr int64_t kMostFileBytes = int64_t{1} << 30;
 constexpr uint64_t kMaxRowBytes = uint64_t{256} << 20;
 constexpr size_t kBuffer = 1 << 20;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
@@ -21,13 +23,27 @@ uint64_t bytes_of(const CsvRow& row) {
   return bytes;
 }
 
+Result<std::vector<CsvRow>> rows_of(CsvReader reader, const std::string& name) {
+  std::vector<CsvRow> rows;
+  RoomInPieces room;
+  for (;;) {
+    CsvRow row;
+    TENON_ASSIGN(const bool more, reader.next(row));
+    if (!more) return rows;
+    TENON_TRY(room.take(bytes_of(row), name));
+    TENON_TRY(take_room_to_grow(rows, name));
+    rows.push_back(std::move(row));
+  }
+}
+
 }  // namespace
 
-CsvReader::CsvReader(std::unique_ptr<ByteStream> from, std::string name, char delimiter, bool trims)
+CsvReader::CsvReader(std::unique_ptr<ByteStream> from, std::string name, char delimiter, bool trims, size_t most_fields)
     : from_(std::move(from)),
       name_(std::move(name)),
       delimiter_(delimiter),
       trims_(trims),
+      most_fields_(most_fields),
       buffer_(std::clamp<uint64_t>(from_->limit(), 16, kBuffer)) {}
 
 // False at the end, and after an error of the stream.
@@ -67,8 +83,8 @@ Result<bool> CsvReader::next(CsvRow& row) {
 
 Status CsvReader::take_row(CsvRow& row) {
   for (size_t used = 0;;) {
-    if (used == kMaxFields)
-      return invalid(name_, ":", row.line, ": expected at most ", kMaxFields, " fields in a row, found more");
+    if (used == most_fields_)
+      return invalid(name_, ":", row.line, ": expected at most ", most_fields_, " fields in a row, found more");
     if (used == row.fields.size()) row.fields.emplace_back();
     std::string& field = row.fields[used++];
     field.clear();
@@ -132,17 +148,12 @@ Status CsvReader::take_quoted(std::string& field) {
 }
 
 Result<std::vector<CsvRow>> parse_csv(std::string_view text, const std::string& name) {
-  CsvReader reader(memory_stream(text), name, ',', true);
-  std::vector<CsvRow> rows;
-  RoomInPieces room;
-  for (;;) {
-    CsvRow row;
-    TENON_ASSIGN(const bool more, reader.next(row));
-    if (!more) return rows;
-    TENON_TRY(room.take(bytes_of(row), name));
-    TENON_TRY(take_room_to_grow(rows, name));
-    rows.push_back(std::move(row));
-  }
+  return rows_of(CsvReader(memory_stream(text), name, ',', true), name);
+}
+
+Result<std::vector<CsvRow>> read_csv_file(const std::string& path) {
+  TENON_ASSIGN(const std::string text, read_file(path, kMostFileBytes));
+  return rows_of(CsvReader(memory_stream(text), path, ',', false, kMostFieldsOfAFile), path);
 }
 
 }  // namespace tenon

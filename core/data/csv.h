@@ -1,5 +1,4 @@
-// CSV files (RFC 4180): fields in double quotes may hold commas, line ends and doubled quotes. LF or CRLF; a byte order mark and
-// empty lines are passed over.
+// CSV files as tenon/csv_file.h says, row by row.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +8,19 @@
 #include <vector>
 
 #include "data/record/byte_stream.h"
+#include "tenon/csv_file.h"
 #include "tenon/status.h"
 
 namespace tenon {
 
-struct CsvRow {
-  int64_t line = 0;  // where it starts, from 1
-  std::vector<std::string> fields;
-};
-
 // Row by row: memory does not grow with the file. One thread.
 class CsvReader {
  public:
+  static constexpr size_t kMostFields = 1000;  // of a row, unless said otherwise
+
   // `name` is for messages. Blanks around a field without quotes belong to it unless `trims`.
-  CsvReader(std::unique_ptr<ByteStream> from, std::string name, char delimiter = ',', bool trims = false);
+  CsvReader(std::unique_ptr<ByteStream> from, std::string name, char delimiter = ',', bool trims = false,
+            size_t most_fields = kMostFields);
 
   // The next row that is not empty, or false after the last one. Errors name the line. After one that is kInvalid the next call
   // goes on behind its line; any other is the stream's, and stays.
@@ -43,6 +41,7 @@ class CsvReader {
   std::string name_;
   char delimiter_;
   bool trims_;
+  size_t most_fields_;
   std::vector<char> buffer_;
   size_t at_ = 0, end_ = 0;
   bool begun_ = false, quoted_ = false;

@@ -1,10 +1,10 @@
 #include "tenon/exported_model.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
 #include "base/file/file.h"
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "checkpoint/tensor_file.h"
 #include "data/image/image_pass.h"
@@ -28,8 +28,8 @@ class Manifest {
                     cat(read.status().message(), "; a model of TensorFlow's own, or frozen, has none"));
     TENON_TRY(read.status());
     const std::string& text = *read;
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_discarded() || !json.is_object() || !json.contains("files") || !json["files"].is_object())
+    TENON_ASSIGN(const nlohmann::json json, parse_json_text(path, text));
+    if (!json.is_object() || !json.contains("files") || !json["files"].is_object())
       return invalid(path, ": is no manifest of an exported model");
     for (const auto& [name, file] : json["files"].items()) {
       if (!file.is_object() || !file.contains("bytes") || !file["bytes"].is_number_integer() ||

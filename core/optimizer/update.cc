@@ -1,5 +1,7 @@
 #include "optimizer/update.h"
 
+#include <algorithm>
+
 #include "base/names/name_expression.h"
 #include "base/strings.h"
 #include "op/rules.h"
@@ -97,6 +99,12 @@ bool any_found(const std::vector<std::string>& patterns, const std::string& name
     if (expression->is_in(name)) return true;
   }
   return false;
+}
+
+Status expect_found(const std::string& pattern, const std::vector<std::string>& names) {
+  TENON_ASSIGN(const NameExpression expression, NameExpression::make(pattern));
+  const auto found = [&](const std::string& name) { return expression.is_in(name); };
+  return std::any_of(names.begin(), names.end(), found) ? Status() : expression.found_in_none_of(names);
 }
 
 }  // namespace tenon

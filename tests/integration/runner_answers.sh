@@ -80,7 +80,7 @@ awk -v a="$(result accuracy)" 'BEGIN { exit a > 0.8 ? 0 : 1 }' || complain "accu
 echo '# what is refused'
 expect 1 "$work/none" "${convert[@]}" --train "$work/none" --output "$work/no"
 echo '{"data": [' >"$work/cut.json"
-expect 1 "$work/cut.json: no valid JSON in UTF-8 at its byte 12" "${convert[@]}" --train "$work/cut.json" --output "$work/no"
+expect 1 "$work/cut.json: no valid JSON in UTF-8 at its byte 12: it ends in the middle" "${convert[@]}" --train "$work/cut.json" --output "$work/no"
 printf '{"data": "\377"}' >"$work/bytes.json"
 expect 1 "$work/bytes.json: no valid JSON in UTF-8 at its byte 11" "${convert[@]}" --train "$work/bytes.json" --output "$work/no"
 echo '{"data": [{"paragraphs": {}}]}' >"$work/kind.json"

@@ -129,6 +129,28 @@ for name in labels.txt info.json; do
     expect 1 "$work/${kind}_$name/$name': expected a regular file, found a device or pipe" timeout 60 "${train[@]}" --data_dir "$work/${kind}_$name"
   done
 done
+
+echo '# classes of one name'
+cp -r "$data" "$work/twice"
+{ cat "$data/labels.txt" && echo && head -n 1 "$data/labels.txt"; } >"$work/twice/labels.txt"
+twice="$work/twice/labels.txt:$(wc -l <"$work/twice/labels.txt"): class '$(head -n 1 "$data/labels.txt")' is there already, on line 1"
+expect 1 "$twice" "${train[@]}" --data_dir "$work/twice"
+expect 0 '' "${train[@]}" --data_dir "$data" --model_dir "$work/once"
+for command in evaluate predict; do
+  expect 1 "$twice" "$tenon" "$command" --model_dir "$work/once" --data_dir "$work/twice"
+done
+
+echo '# a multiplier of the rate for no variable'
+expect 2 "--learning_rate_multiplier: 'hiden' is found in no variable's name; variables are '" \
+  "${train[@]}" --data_dir "$data" --model_dir "$work/unmultiplied" --learning_rate_multiplier kernel=0.5 --learning_rate_multiplier hiden=0.1
+[ ! -e "$work/unmultiplied" ] || complain 'a multiplier for no variable left a directory'
+
+echo '# info.json that is cut off'
+cp -r "$data" "$work/cut_info"
+head -c 20 "$data/info.json" >"$work/cut_info/info.json"
+expect 1 "$work/cut_info/info.json:1:21: is damaged: the file ends in the middle" "${train[@]}" --data_dir "$work/cut_info"
+echo '[1]' >"$work/cut_info/info.json"
+expect 1 "$work/cut_info/info.json: is a list, expected an object" "${train[@]}" --data_dir "$work/cut_info"
 cp -r "$data" "$work/run[1]"
 expect 0 '' "${train[@]}" --data_dir "$work/run[1]"
 expect 0 '' "${train[@]}" --data_dir "$data" --train_data_path "$work/run[1]/train-*"

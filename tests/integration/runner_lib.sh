@@ -43,11 +43,11 @@ make_idx() {
 }
 
 # An ONNX file of lines on standard input: opset N | input NAME TYPE DIMS | tensor NAME TYPE DIMS NUMBERS | external NAME TYPE DIMS FILE OFFSET | node OP NAME INPUTS OUTPUTS
-# [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end.
+# [ATTRIBUTE=N].. | output NAME TYPE DIMS. Lists have commas; a dimension may be a name; types are ONNX's numbers; %0a in a name is a line's end, %00 a NUL.
 make_onnx() {
   perl -e '
     sub varint { my ($n, $out) = ($_[0], ""); while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7 } $out . chr($n) }
-    sub field { my $text = $_[1]; $text =~ s/%0a/\n/g; varint($_[0] << 3 | 2) . varint(length $text) . $text }
+    sub field { my $text = $_[1]; $text =~ s/%0a/\n/g; $text =~ s/%00/\0/g; varint($_[0] << 3 | 2) . varint(length $text) . $text }
     sub number { varint($_[0] << 3) . varint($_[1]) }
     sub list { split /,/, $_[0] // "" }
     sub value {

@@ -77,11 +77,12 @@ says() { # TEXT WHAT MODEL.JSON: that evaluate says of such a file
   [ "$(wc -l <"$work/err")" = 1 ] && ! grep -q 'json\.exception' "$work/err" || complain "$2: $(cat "$work/err")"
 }
 changed() { sed -z "$1" "$wide/model.json"; }
-says ':1:2: is damaged: expected a string, found the end of the file' 'a file that is cut' '{'
+says ':1:2: is damaged: the file ends in the middle' 'a file that is cut' '{'
 says ":2:13: is damaged: expected ':', found a string" 'a colon that lacks' $'{\n"model" "mlp"}'
 says ":1:1: is damaged: expected JSON, found 'm'" 'what is no JSON' 'mlp'
-says ':1:8: is damaged: expected JSON, found the end of the file' 'a text that is cut' '{"model'
-says ':1:26: is damaged: expected JSON, found the end of the file' 'words of the parser' '["unexpected ; expected x'
+says ':1:8: is damaged: the file ends in the middle' 'a text that is cut' '{"model'
+says ':1:1: is damaged: the file is empty' 'an empty file' ''
+says ":1:26: is damaged: expected JSON, found '\\x01'" 'words of the parser' $'["unexpected ; expected x\1'
 says ': is damaged: expected numbers of at most 1.8e308, found a larger one' 'an enormous number' "$(changed 's/"height": [0-9]*/"height": 1e999/')"
 says ': the file is a list, expected an object' 'a list' '[]'
 says ': the file is a list, expected an object' 'a deep list' "$(printf '[%.0s' {1..100000})$(printf ']%.0s' {1..100000})"

@@ -108,6 +108,14 @@ expect 1 "the file leaves 'sequence' open, which is 128 here: --dim sequence=SIZ
 expect 0 '' "$tenon" bench step "$work/odd.onnx" --dim sequence=3 --mode predict --device cpu --rounds 1 --steps 1
 
 echo '# mistakes'
+refused() { # MESSAGE NAME LINE: what is said of a sum of x and that tensor
+  printf '%s\n' 'input x 1 2' "$3" "node Add sum x,$2 y" 'output y 1 2' | make_onnx >"$work/refused.onnx"
+  expect 1 "ONNX file '$work/refused.onnx': $1" "$tenon" inspect onnx "$work/refused.onnx"
+  expect 1 "ONNX file '$work/refused.onnx': $1" "$tenon" import "$work/refused.onnx" --output "$work/refused" --device cpu
+}
+refused "tensor 'w' says no element type (data_type is 0), expected one of ONNX's" w 'tensor w 0 2'
+refused "tensor 'w' external data has no location, expected the name of a file in the model's directory" w 'external w 1 2  0'
+refused "the name 'w\x00x' of a tensor has a NUL at its byte 1, expected text without one" w%00x 'tensor w%00x 1 2 1,2'
 make_onnx >"$work/lines.onnx" <<'FILE'
 input x 1 2
 node Frob%0anicate one%0atwo x y

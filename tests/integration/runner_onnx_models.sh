@@ -154,6 +154,10 @@ for expression in '^/layer2' '^v$'; do
   grep -qE '[1-9]' <<<"$(grep -v 'f32' out)" && complain "$expression: what is not to learn has learned: $(cat out)"
 done
 expect 1 "no node that reads one has it in its name" "$tenon" train named.onnx --data_dir data --freeze layer3
+expect 2 "--learning_rate_multiplier: 'layer3' is found in no variable's name; variables are 'w', 'b', 'v'; no node that reads one has it in its name" \
+  "$tenon" train named.onnx --data_dir data --learning_rate_multiplier layer3=0
+expect 2 "--learning_rate_multiplier: '^/layer1' is found in no variable that is trained" \
+  "$tenon" train named.onnx --data_dir data --freeze layer1 --learning_rate_multiplier ^/layer1=0.1
 expect 0 '' "$tenon" inspect model named.onnx
 make_onnx >more.onnx <<FILE
 input x 1 batch,64

@@ -110,6 +110,8 @@ printf 'epoch,loss\n' >header.csv
 expect 1 'header.csv: expected a row for each epoch, found none' "$tenon" plot header.csv --output a.png
 printf 'epoch,loss\n0,"1\n1,2\n' >open.csv
 expect 1 'open.csv:2: expected a closing quote, found the end of the file' "$tenon" plot open.csv --output a.png
+printf 'epoch,loss\n0,"1"x\n1,2\n' >behind.csv
+expect 1 "behind.csv:2: expected a comma or the end of the line after a closing quote, found 'x'" "$tenon" plot behind.csv --output a.png
 printf 'epoch,a"b\377\n0,1\n1,2\n' >named.csv
 expect 0 '' "$tenon" plot named.csv --output named.png --title $'\377'
 [ ! -s "$work/err" ] || complain "names that are no UTF-8: $(cat "$work/err")"

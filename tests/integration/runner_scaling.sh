@@ -51,8 +51,8 @@ bad() {
   expect 1 "$cluster$2" "${model[@]}" --cluster "$cluster"
   [ ! -s "$work/out" ] || complain "a bad file has an answer: $(cat "$work/out")"
 }
-bad '' ':1:1: is damaged: expected'
-bad '{"hosts": 2,' ':1:13: is damaged: expected a string, found the end of the file'
+bad '' ':1:1: is damaged: the file is empty'
+bad '{"hosts": 2,' ':1:13: is damaged: the file ends in the middle'
 bad '[]' ': the file is a list, expected an object'
 bad "{\"host\": 2, $step}" ": expected hosts, processes_per_host, units_per_process, shared_memory, inside, between, step, input, found 'host'"
 bad "{\"hosts\": 0, $network, $step}" ': hosts is 0, expected a whole number from 1 to 65,536'
@@ -80,6 +80,8 @@ expect 1 "$work/input.json: expected 'min_ms', found none" "${model[@]}" --clust
 echo '{"event": "op"}' >"$work/step.json"
 described "{$network, \"step\": \"step.json\"}"
 expect 1 "$work/step.json: expected what \`tenon bench .. --json\` prints" "${model[@]}" --cluster "$cluster"
+printf '{"event": "res' >>"$work/step.json"
+expect 1 "$work/step.json:2:15: is damaged: the file ends in the middle" "${model[@]}" --cluster "$cluster"
 expect 1 "cannot open '$work/none'" "${model[@]}" --cluster "$work/none"
 
 echo '# usage'

@@ -62,6 +62,12 @@ expect 0 '' "${convert[@]}" --numbers width --input "$work/bad.csv" --output "$w
 grep -q "^train: left out 2 (bad rows), the first $work/bad.csv:203: expected 4 fields" "$work/out" || complain "left out: $(cat "$work/out")"
 expect 0 '' "$tenon" convert table --like "$data" --input "$work/bad.csv" --output "$work/like" --skip_bad_rows --json
 [ "$(grep -o '"bad_rows": [0-9]*' "$work/out")" = '"bad_rows": 2' ] || complain "--like: $(cat "$work/out")"
+echo '1e200,red,1,hot' >>"$work/bad.csv"
+expect 0 '' "${convert[@]}" --numbers width --input "$work/bad.csv" --output "$work/rest" --overwrite --skip_bad_rows --json
+[ "$(grep -o '"bad_rows": [0-9]*' "$work/out" | head -n 1)" = '"bad_rows": 3' ] || complain "beyond f32: $(cat "$work/out")"
+cp -r "$data" "$work/twice"
+echo hot >>"$work/twice/labels.txt"
+expect 1 "$work/twice/labels.txt:4: class 'hot' is there already, on line 1" "$tenon" evaluate table --model_dir "$work/model" --data_dir "$work/twice"
 expect 1 "no column 'size'; it has width, colour, shape, kind" "${convert[@]}" --ignore size --input "$work/new.csv" --output "$work/none"
 expect 2 '--like and --label exclude each other' "${convert[@]}" --like "$data" --input "$work/new.csv" --output "$work/none"
 expect 2 '--label is missing' "$tenon" convert table --input "$work/new.csv" --output "$work/none"

@@ -18,10 +18,9 @@ void declare_table(Flags& flags) {
   flags.text("ignore", "", "columns that are left out, NAME,NAME..");
   flags.text("like", "",
              "directory of a conversion whose columns and classes are taken: rows for the model that has it");
-  flags.boolean(
-      "skip_bad_rows", false,
-      "pass over and count rows that have not as many fields as the header, or a text in a column of --numbers "
-      "or of --like's numbers");
+  flags.boolean("skip_bad_rows", false,
+                "pass over and count rows that have not as many fields as the header, no number of f32 in a column of "
+                "numbers, or a label that is no class's name");
 }
 
 ConvertSummary convert_table_file(const Flags& flags) {

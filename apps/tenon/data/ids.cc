@@ -51,7 +51,7 @@ class IdData : public ModelData {
     const std::string dir = c.flags.get_or("data_dir", std::string());
     const InfoFile info(dir);
     const auto number = [&](const char* name) { return c.chosen(name, info.number(name, c.number(name))); };
-    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
+    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_class_names(path).take();
     if (labels_.empty() && c.record) labels_ = c.record->labels;
     max_length_ = number("max_length"), vocab_size_ = number("vocab_size");
     classes_ =

@@ -24,7 +24,7 @@ class ImageData : public ModelData {
     records_.label_offset = c.flags.get_or("label_offset", records_.label_offset);
     const std::string dir = c.flags.get_or("data_dir", std::string());
     const InfoFile info(dir);
-    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
+    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_class_names(path).take();
     const auto size_of = [&](const char* name) {
       const int64_t said = info.number(name, c.number(name));
       return static_cast<int>(c.chosen(name, said < 1 << 14 ? said : c.number(name)));

@@ -1,8 +1,8 @@
 #include "data/info_file.h"
 
-#include <cstdlib>
 #include <filesystem>
 
+#include "json_file.h"
 #include "tenon/text_file.h"
 
 namespace tenon::runner {
@@ -14,23 +14,23 @@ std::string file_in(const std::string& data_dir, const std::string& name) {
 }
 
 InfoFile::InfoFile(const std::string& data_dir) {
-  if (const std::string path = file_in(data_dir, "info.json"); !path.empty()) json_ = read_text_file(path).take();
+  const std::string path = file_in(data_dir, "info.json");
+  if (path.empty()) return;
+  json_ = parse_json(path, read_text_file(path).take());
+  if (!json_.is_object()) refuse(path, "is " + shown(json_) + ", expected an object");
 }
 
 int64_t InfoFile::number(const std::string& key, int64_t otherwise) const {
   constexpr int64_t kMost = 1 << 24;
-  const size_t at = json_.find("\"" + key + "\":");
-  if (at == std::string::npos) return otherwise;
-  const int64_t value = std::strtoll(json_.c_str() + at + key.size() + 3, nullptr, 10);
+  const auto found = json_.find(key);
+  if (found == json_.end() || !is_integer(*found)) return otherwise;
+  const auto value = found->get<int64_t>();
   return value > 0 && value < kMost ? value : otherwise;
 }
 
 std::string InfoFile::text(const std::string& key) const {
-  const std::string before = "\"" + key + "\": \"";
-  const size_t at = json_.find(before);
-  if (at == std::string::npos) return {};
-  const size_t begin = at + before.size(), end = json_.find('"', begin);
-  return end == std::string::npos ? "" : json_.substr(begin, end - begin);
+  const auto found = json_.find(key);
+  return found != json_.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
 }  // namespace tenon::runner

@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tenon::runner {
 
 class InfoFile {
  public:
-  // No directory (""), and one without the file, say nothing. Throws Error where it cannot be read.
+  // No directory (""), and one without the file, say nothing. Throws Error where it cannot be read, or is no object of JSON.
   explicit InfoFile(const std::string& data_dir);
 
   // `otherwise` where it says none, or one that is no size.
@@ -17,7 +18,7 @@ class InfoFile {
   std::string text(const std::string& key) const;
 
  private:
-  std::string json_;
+  nlohmann::json json_ = nlohmann::json::object();
 };
 
 // DIR/NAME; empty without the directory or the file.

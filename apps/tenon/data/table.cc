@@ -32,7 +32,7 @@ class TableData : public ModelData {
       return has ? c.record->numbers.at(name) : c.number(name);
     };
     numbers_ = number("num_numbers"), categories_ = number("num_categories"), places_ = number("num_places");
-    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_text_lines(path).take();
+    if (const std::string path = file_in(dir, "labels.txt"); !path.empty()) labels_ = read_class_names(path).take();
     const bool remembered = c.record && c.record->numbers.contains("num_classes");
     classes_ = !labels_.empty() ? static_cast<int64_t>(labels_.size())
                : remembered     ? c.record->numbers.at("num_classes")

@@ -125,7 +125,7 @@ void add_training_flags(Flags& flags, const std::vector<std::string>& words) {
   flags.number("warmup_steps", m.warmup_steps, "steps in which the learning rate rises from 0", 0, 1e9);
   flags.texts("learning_rate_multiplier",
               "REGEX=FACTOR: variables in whose names it is found learn at FACTOR times the rate; may be given several "
-              "times, the first that is found counts");
+              "times, the first that is found counts; one that is found in none is an error");
   flags.text("optimizer", m.optimizer, "with Keras's defaults", models::optimizer_names());
   flags.number("momentum", 0.9, "of the optimizers momentum and rmsprop_momentum", 0, 1);
   flags.boolean("nesterov", false, "Nesterov's form, of the optimizer momentum");

@@ -75,7 +75,7 @@ std::pair<std::string, nlohmann::json> result_in(const std::string& from, const 
   const std::string path = (std::filesystem::path(from).parent_path() / name).string();
   const std::vector<std::string> lines = read_text_lines(path).take();
   for (size_t i = lines.size(); i-- > 0;) {
-    nlohmann::json json = parse_json(path, lines[i]);
+    nlohmann::json json = parse_json(path, lines[i], static_cast<int64_t>(i) + 1);
     if (json.is_object() && json.value("event", nlohmann::json()) == "result") return {path, std::move(json)};
   }
   refuse(path, "expected what `tenon bench .. --json` prints, found no line of the event \"result\"");

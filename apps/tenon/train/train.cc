@@ -177,6 +177,28 @@ class Remember : public TrainingHook {
   const ModelRun& model_;
 };
 
+// A multiplier that no trained variable has would change nothing.
+void check_multipliers(const ModelRun& model, Estimator& estimator, const Dataset& train) {
+  const auto rates = models::learning_rate_multipliers(model.params()).take();
+  if (rates.empty()) return;
+  std::map<std::string, std::vector<std::string>> readers = models::readers_of_variables(model.info());
+  std::vector<std::string> trained, frozen, nodes;
+  for (const Estimator::VariableInfo& v : estimator.variables(train).take()) {
+    (v.trainable ? trained : frozen).push_back(v.name);
+    std::vector<std::string>& by_node = v.trainable ? nodes : frozen;
+    by_node.insert(by_node.end(), readers[v.name].begin(), readers[v.name].end());
+  }
+  for (const auto& [expression, _] : rates) {
+    const Status found = expect_found(expression, trained);
+    if (found.ok() || expect_found(expression, nodes).ok()) continue;
+    const char* const of_file = model.info().is_file ? "; no node that reads one has it in its name" : "";
+    throw UsageError{"--learning_rate_multiplier: " +
+                     (expect_found(expression, frozen).ok()
+                          ? "'" + expression + "' is found in no variable that is trained"
+                          : found.message() + of_file)};
+  }
+}
+
 class Training {
  public:
   Training(const Flags& flags, const std::vector<std::string>& words)
@@ -197,6 +219,7 @@ class Training {
     std::vector<Dataset> eval;
     if (flags_.boolean("evaluate")) eval.push_back(model_.eval_data(model_.events().on_info));
     set_events();
+    check_multipliers(model_, estimator_, train);
     parameters_ = estimator_.count_parameters(train).take();
     profile_.emplace(flags_, steps_ - estimator_.global_step().take());
     make_hooks(train);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/file/file.h"
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "checkpoint/within_memory.h"
 
@@ -18,6 +19,8 @@ constexpr size_t kMostShards = 4096;
 // "weight_map" of the outermost object, whatever else there is.
 class IndexParser : public nlohmann::json_sax<nlohmann::json> {
  public:
+  explicit IndexParser(size_t size) : size_(size) {}
+
   std::map<std::string, std::string> map;
   const std::string& why() const { return why_; }
   bool has_map() const { return has_map_; }
@@ -43,7 +46,7 @@ class IndexParser : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(size_t) override { return in_map_ ? value() : deeper(); }
   bool end_array() override { return --level_, true; }
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    return error(cat("is no valid JSON at its byte ", position));
+    return error(json_mistake(position, size_));
   }
 
  private:
@@ -51,6 +54,7 @@ class IndexParser : public nlohmann::json_sax<nlohmann::json> {
   bool value() { return !in_map_ || error(cat("weight_map: '", abbreviated(key_), "' is no name of a file")); }
   bool deeper() { return ++level_ <= kMostDepth || error("is nested too deep"); }
 
+  size_t size_;  // of the text
   std::string key_, why_;
   int level_ = 0;
   bool in_map_ = false, has_map_ = false;
@@ -67,7 +71,7 @@ bool is_safetensors_index(std::string_view path) { return path.ends_with(".safet
 Result<SafetensorsShards> SafetensorsShards::open(const std::string& path) {
   return within_memory("read", path, [&]() -> Result<SafetensorsShards> {
     TENON_ASSIGN(const std::string text, read_file(path, kMostIndex));
-    IndexParser parser;
+    IndexParser parser(text.size());
     if (!nlohmann::json::sax_parse(text.begin(), text.end(), &parser)) return invalid("'", path, "': ", parser.why());
     if (!parser.has_map()) return invalid("'", path, "': has no weight_map; is it an index of safetensors files?");
     SafetensorsShards out(path);

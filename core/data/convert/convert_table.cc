@@ -7,6 +7,7 @@
 #include "base/caught.h"
 #include "base/crc32c.h"
 #include "base/file/file.h"
+#include "base/json_text.h"
 #include "base/process/job.h"
 #include "base/strings.h"
 #include "data/convert/text_records.h"
@@ -70,8 +71,9 @@ Result<TableScheme> read_scheme(const std::string& directory) {
   const std::string path = directory + "/info.json";
   TENON_ASSIGN(const std::string text, read_file(path));
   TENON_ASSIGN(std::vector<std::string> classes, read_labels(directory + "/labels.txt"));
+  TENON_ASSIGN(const nlohmann::json info, parse_json_text(path, text));
   try {
-    return scheme_in(nlohmann::json::parse(text), std::move(classes));
+    return scheme_in(info, std::move(classes));
   } catch (const std::exception&) {
     return invalid(path, ": expected what a conversion of a table wrote");
   }
@@ -99,6 +101,14 @@ Status check_names(const TableFile& file, const ConvertTableOptions& o) {
   return {};
 }
 
+// A class is a text, and a line of labels.txt.
+Status check_class(const TableFile& file, size_t row, size_t label) {
+  const std::string& name = file.cell(row, label);
+  if (is_missing(name)) return {};
+  TENON_TRY(check_text(file, row, label));
+  return check_label(cat(file.place(row, label), ": '", abbreviated(name), "'"), name);
+}
+
 Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOptions& o, const std::vector<size_t>& rows,
                                  std::vector<std::string>* notices) {
   TENON_ASSIGN(const size_t label, file.column(o.label));
@@ -107,10 +117,7 @@ Result<TableScheme> learn_scheme(const TableFile& file, const ConvertTableOption
   TENON_ASSIGN(TableColumn classes, learn_column(file, label, rows, &category));
   if (classes.values.size() < 2)
     return invalid(file.path, ": column '", abbreviated(o.label), "' has one class, expected at least 2");
-  for (const size_t row : rows)
-    if (!is_missing(file.cell(row, label)))
-      TENON_TRY(check_label(cat(file.place(row, label), ": '", abbreviated(file.cell(row, label)), "'"),
-                            file.cell(row, label)));
+  for (const size_t row : rows) TENON_TRY(check_class(file, row, label));
   TableScheme out{o.label, {}, std::move(classes.values)};
   for (size_t c = 0; c < file.header.size(); ++c) {
     if (c == label || std::find(o.ignore.begin(), o.ignore.end(), file.header[c]) != o.ignore.end()) continue;
@@ -130,8 +137,31 @@ struct TableSplit {
   std::vector<int64_t> labels;
 };
 
+// `at`: where the scheme's columns are.
+Status add_cells(const TableFile& file, const TableScheme& scheme, const std::vector<size_t>& at, size_t row,
+                 int64_t label, TableSplit& out) {
+  std::vector<float> numbers;
+  std::vector<int64_t> categories;
+  int64_t before = 0;  // places of the columns so far
+  for (size_t c = 0; c < at.size(); ++c) {
+    const TableColumn& column = scheme.columns[c];
+    if (column.kind == Kind::kNumber) {
+      TENON_ASSIGN(const double x, column.number(file, row, at[c]));
+      numbers.push_back(static_cast<float>(x));
+    } else {
+      categories.push_back(before + column.place_of(file.cell(row, at[c])));
+      before += column.places();
+    }
+  }
+  out.numbers.push_back(std::move(numbers));
+  out.categories.push_back(std::move(categories));
+  out.labels.push_back(label);
+  return {};
+}
+
+// Bad rows are an error unless `skip_bad`.
 Result<TableSplit> cells_of(const TableFile& file, const TableScheme& scheme, const std::vector<size_t>& rows,
-                            ConvertSummary::Split* split) {
+                            bool skip_bad, ConvertSummary::Split* split) {
   TENON_ASSIGN(const size_t label, file.column(scheme.label));
   std::vector<size_t> at;
   for (const TableColumn& column : scheme.columns) {
@@ -147,22 +177,9 @@ Result<TableSplit> cells_of(const TableFile& file, const TableScheme& scheme, co
                        [&] { return cat(file.place(row, label), ": '", abbreviated(name), "'"); });
       continue;
     }
-    std::vector<float> numbers;
-    std::vector<int64_t> categories;
-    int64_t before = 0;  // places of the columns so far
-    for (size_t c = 0; c < at.size(); ++c) {
-      const TableColumn& column = scheme.columns[c];
-      if (column.kind == Kind::kNumber) {
-        TENON_ASSIGN(const double x, column.number(file, row, at[c]));
-        numbers.push_back(static_cast<float>(x));
-      } else {
-        categories.push_back(before + column.place_of(file.cell(row, at[c])));
-        before += column.places();
-      }
-    }
-    out.numbers.push_back(std::move(numbers));
-    out.categories.push_back(std::move(categories));
-    out.labels.push_back(known - scheme.classes.begin());
+    const Status added = add_cells(file, scheme, at, row, known - scheme.classes.begin(), out);
+    if (!added.ok() && !skip_bad) return added;
+    if (!added.ok()) split->leave_out("bad_rows", [&] { return added.message(); });
   }
   return out;
 }
@@ -213,8 +230,42 @@ std::vector<std::string> sure_numbers(const ConvertTableOptions& o, const TableS
 Result<TableFile> read_table(const std::string& path, const ConvertTableOptions& o, const TableScheme& like,
                              BadRows& bad) {
   TENON_ASSIGN(TableFile out, TableFile::read(path, o.skip_bad_rows ? &bad : nullptr));
-  if (o.skip_bad_rows) TENON_TRY(out.leave_out_texts(sure_numbers(o, like), bad));
+  if (!o.skip_bad_rows) return out;
+  std::vector<size_t> numbers;
+  for (const std::string& name : sure_numbers(o, like)) {
+    TENON_ASSIGN(const size_t found, out.column(name));
+    numbers.push_back(found);
+  }
+  size_t label = out.header.size();  // none
+  if (like.label.empty()) {
+    TENON_ASSIGN(label, out.column(o.label));
+  }
+  const auto mistake = [&](size_t row) -> Status {
+    for (const size_t c : numbers) TENON_TRY(check_number(out, row, c));
+    return label < out.header.size() ? check_class(out, row, label) : Status();
+  };
+  out.leave_out(mistake, bad);
   return out;
+}
+
+// Takes rows with a number beyond f32 from those that a scheme is learnt from. A row that goes may have had the one text of another
+// column.
+void leave_out_large(const TableFile& file, const ConvertTableOptions& o, std::vector<size_t>& rows, BadRows& bad) {
+  for (bool found = true; found;) {
+    found = false;
+    for (size_t c = 0; c < file.header.size(); ++c) {
+      const std::string& name = file.header[c];
+      const Kind* const asked = kind_asked(o, name);
+      if (name == o.label || std::find(o.ignore.begin(), o.ignore.end(), name) != o.ignore.end() ||
+          !(asked ? *asked == Kind::kNumber : all_numbers(file, c, rows)))
+        continue;
+      found |= std::erase_if(rows, [&](size_t row) {
+                 const Status mistake = check_number(file, row, c);
+                 if (!mistake.ok()) bad.add(mistake);
+                 return !mistake.ok();
+               }) > 0;
+    }
+  }
 }
 
 Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadPool& pool) {
@@ -235,6 +286,7 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
   }
   ConvertSummary summary;
   if (o.like.empty()) {
+    if (o.skip_bad_rows) leave_out_large(train, o, rows[0], bad[0]);
     TENON_ASSIGN(scheme, learn_scheme(train, o, rows[0], &summary.notices));
   }
   summary.labels = scheme.classes;
@@ -247,7 +299,7 @@ Result<ConvertSummary> convert_table_files(const ConvertTableOptions& o, ThreadP
     if (bad[s].count > 0)
       summary.splits[s].leave_out(
           "bad_rows", [&] { return bad[s].first; }, bad[s].count);
-    TENON_ASSIGN(const TableSplit cells, cells_of(*files[s], scheme, rows[s], &summary.splits[s]));
+    TENON_ASSIGN(const TableSplit cells, cells_of(*files[s], scheme, rows[s], o.skip_bad_rows, &summary.splits[s]));
     TENON_TRY(write_cells(cells, o.seed, output, pool, &summary.splits[s]));
   }
   const std::string columns = column_list(scheme);

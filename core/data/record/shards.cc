@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <memory>
 #include <numeric>
-#include <unordered_set>
 #include <utility>
 
 #include "base/file/file.h"
@@ -302,12 +301,8 @@ Status check_label(std::string_view where, std::string_view label) {
 }
 
 Result<std::vector<std::string>> read_labels(const std::string& path) {
-  TENON_ASSIGN(std::vector<std::string> labels, read_text_lines(path));
+  TENON_ASSIGN(std::vector<std::string> labels, read_class_names(path));
   if (labels.size() < 2) return invalid("labels '", path, "': expected at least 2 labels, found ", labels.size());
-  std::unordered_set<std::string_view> seen;
-  for (const std::string& label : labels)
-    if (!seen.insert(label).second)
-      return invalid("labels '", path, "': label '", abbreviated(label), "' appears twice");
   return labels;
 }
 

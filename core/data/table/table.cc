@@ -45,32 +45,13 @@ Result<TableColumn> numbers_of(const TableFile& file, size_t column, std::span<c
   double count = 0, mean = 0, squares = 0;  // Welford's: of large numbers too
   for (const size_t row : rows)
     if (const auto x = number_in(file.cell(row, column))) {
-      if (!is_f32(*x))
-        return invalid(file.place(row, column), ": expected a number of f32, at most 3.4e38, found '",
-                       abbreviated(file.cell(row, column)), "'");
+      TENON_TRY(check_number(file, row, column));
       const double off = *x - mean;
       mean += off / ++count;
       squares += off * (*x - mean);
     }
   const double stddev = count > 0 ? std::sqrt(squares / count) : 0;
   return TableColumn{file.header[column], TableColumn::Kind::kNumber, mean, stddev > 0 ? stddev : 1, {}};
-}
-
-// Rows of which `mistake` says something: the first is the error, or with `bad` all are left out and counted.
-template <class Mistake>
-Status sift(std::vector<CsvRow>& rows, BadRows* bad, const Mistake& mistake) {
-  Status first;
-  std::erase_if(rows, [&](const CsvRow& row) {
-    const Status found = first.ok() ? mistake(row) : Status();
-    if (found.ok()) return false;
-    if (!bad) {
-      first = found;
-      return false;
-    }
-    if (bad->count++ == 0) bad->first = found.message();
-    return true;
-  });
-  return first;
 }
 
 }  // namespace
@@ -96,27 +77,26 @@ Result<TableFile> TableFile::read(const std::string& path, BadRows* bad) {
   }
   rows.erase(rows.begin());
   out.rows = std::move(rows);
-  TENON_TRY(sift(out.rows, bad, [&](const CsvRow& row) -> Status {
-    if (row.fields.size() == out.header.size()) return {};
-    return invalid(path, ":", row.line, ": expected ", out.header.size(), " fields as the header has, found ",
-                   row.fields.size());
-  }));
+  const auto other_length = [&](size_t row) -> Status {
+    const CsvRow& one = out.rows[row];
+    if (one.fields.size() == out.header.size()) return {};
+    return invalid(path, ":", one.line, ": expected ", out.header.size(), " fields as the header has, found ",
+                   one.fields.size());
+  };
+  if (bad) out.leave_out(other_length, *bad);
+  for (size_t row = 0; row < out.rows.size(); ++row) TENON_TRY(other_length(row));
   return out;
 }
 
-Status TableFile::leave_out_texts(std::span<const std::string> columns, BadRows& bad) {
-  std::vector<size_t> numbers;
-  for (const std::string& name : columns) {
-    TENON_ASSIGN(const size_t found, column(name));
-    numbers.push_back(found);
+void TableFile::leave_out(const std::function<Status(size_t row)>& mistake, BadRows& bad) {
+  size_t kept = 0;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    if (const Status found = mistake(row); !found.ok())
+      bad.add(found);
+    else if (kept++ != row)
+      rows[kept - 1] = std::move(rows[row]);
   }
-  return sift(rows, &bad, [&](const CsvRow& row) -> Status {
-    for (const size_t c : numbers)
-      if (const std::string& cell = row.fields[c]; !is_missing(cell) && !number_in(cell))
-        return invalid(path, ":", row.line, ": column '", header[c], "': expected a number, found '", abbreviated(cell),
-                       "'");
-    return {};
-  });
+  rows.resize(kept);
 }
 
 Result<size_t> TableFile::column(std::string_view name) const {
@@ -129,6 +109,23 @@ bool is_missing(std::string_view cell) {
   for (const std::string_view nothing : {"", "NA", "N/A", "NaN", "nan", "null", "?"})
     if (cell == nothing) return true;
   return false;
+}
+
+Status check_number(const TableFile& file, size_t row, size_t column) {
+  const std::string& cell = file.cell(row, column);
+  if (is_missing(cell)) return {};
+  const std::optional<double> x = number_in(cell);
+  if (x && is_f32(*x)) return {};
+  return invalid(file.place(row, column), ": expected a number", x ? " of f32, at most 3.4e38" : "", ", found '",
+                 abbreviated(cell), "'");
+}
+
+Status check_text(const TableFile& file, size_t row, size_t column) {
+  return is_utf8(file.cell(row, column)) ? Status() : invalid(file.place(row, column), ": no UTF-8");
+}
+
+bool all_numbers(const TableFile& file, size_t column, std::span<const size_t> rows) {
+  return !first_text(file, column, rows);
 }
 
 Result<double> TableColumn::number(const TableFile& file, size_t row, size_t column) const {
@@ -151,14 +148,12 @@ Result<TableColumn> learn_column(const TableFile& file, size_t column, std::span
                                  const TableColumn::Kind* known) {
   const std::optional<size_t> text = first_text(file, column, rows);
   const bool numbers = known ? *known == TableColumn::Kind::kNumber : !text;
-  if (numbers && text)
-    return invalid(file.place(*text, column), ": expected a number, found '", abbreviated(file.cell(*text, column)),
-                   "'");
+  if (numbers && text) return check_number(file, *text, column);
   std::set<std::string> values;
   for (const size_t row : rows) {
     const std::string& cell = file.cell(row, column);
     if (is_missing(cell)) continue;
-    if (!is_utf8(cell)) return invalid(file.place(row, column), ": no UTF-8");
+    TENON_TRY(check_text(file, row, column));
     if (values.size() <= kMostCategories) values.insert(cell);
     if (!numbers && values.size() > kMostCategories)
       return invalid(file.place(row, column), ": expected at most ", kMostCategories, " different texts, found more",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,10 @@ namespace tenon {
 struct BadRows {
   int64_t count = 0;
   std::string first;  // where it is, and why
+
+  void add(const Status& mistake) {
+    if (count++ == 0) first = mistake.message();
+  }
 };
 
 // The rows behind a header. Every row has as many fields.
@@ -26,8 +31,8 @@ struct TableFile {
 
   // Errors name the file: one that has no row, a column without a name or twice, a row of another length, which with `bad` is left out.
   static Result<TableFile> read(const std::string& path, BadRows* bad = nullptr);
-  // Leaves out rows with a text in one of these columns, which are to be of numbers.
-  Status leave_out_texts(std::span<const std::string> columns, BadRows& bad);
+  // Leaves out rows of which `mistake` says something.
+  void leave_out(const std::function<Status(size_t row)>& mistake, BadRows& bad);
 
   // An error that says which columns there are.
   Result<size_t> column(std::string_view name) const;
@@ -38,6 +43,12 @@ struct TableFile {
 
 // Whether nothing is said: an empty cell, "NA", "N/A", "NaN", "null" or "?".
 bool is_missing(std::string_view cell);
+
+// An error that names file, line and column where something is said that is no number of f32, or no UTF-8.
+Status check_number(const TableFile& file, size_t row, size_t column);
+Status check_text(const TableFile& file, size_t row, size_t column);
+// Whether all that is said is numbers, of whatever size.
+bool all_numbers(const TableFile& file, size_t column, std::span<const size_t> rows);
 
 // A column of numbers, or of categories, which are texts.
 struct TableColumn {

@@ -16,8 +16,13 @@ class JsonLinePairs : public PairReader {
   Result<bool> read(TextPair& pair) override {
     TENON_ASSIGN(const bool more, lines_.next(line_));
     if (!more) return false;
-    nlohmann::json json = nlohmann::json::parse(line_, nullptr, false);
-    if (!json.is_object()) return wrong(json.is_discarded() ? "no valid JSON in UTF-8" : json.type_name());
+    nlohmann::json json;
+    try {
+      json = nlohmann::json::parse(line_);
+    } catch (const nlohmann::json::exception& e) {
+      return wrong(is_cut(line_, e) ? "JSON that ends in the middle" : "no valid JSON in UTF-8");
+    }
+    if (!json.is_object()) return wrong(json.type_name());
     TENON_TRY(take(json, source_, pair.source));
     TENON_TRY(take(json, target_, pair.target));
     return true;
@@ -26,6 +31,10 @@ class JsonLinePairs : public PairReader {
   std::string where(int64_t position) const override { return lines_.where(position); }
 
  private:
+  static bool is_cut(const std::string& line, const nlohmann::json::exception& e) {
+    const auto* const at = dynamic_cast<const nlohmann::json::parse_error*>(&e);
+    return at && !line.empty() && at->byte > line.size();
+  }
   Status wrong(const char* found) const {
     return invalid(lines_.where(lines_.number()), ": expected an object with the texts '", source_, "' and '", target_,
                    "', found ", found);

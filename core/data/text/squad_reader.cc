@@ -21,6 +21,7 @@ class FileBytes : public std::streambuf {
   explicit FileBytes(File file) : file_(std::move(file)), piece_(kJsonPieceBytes, '\0') { file_.advise_sequential(); }
 
   const Status& status() const { return status_; }
+  bool ended() const { return ended_; }  // the file did, without a mistake
   // What is read from here on counts anew.
   void begin_part() { part_ = position(); }
 
@@ -33,6 +34,7 @@ class FileBytes : public std::streambuf {
     const Result<size_t> got = file_.read_at(offset_, piece_.data(), piece_.size());
     if (!got.ok()) return refuse(got.status());
     offset_ += static_cast<int64_t>(*got);
+    ended_ = *got == 0;
     setg(piece_.data(), piece_.data(), piece_.data() + *got);
     return *got > 0 ? traits_type::to_int_type(piece_[0]) : traits_type::eof();
   }
@@ -47,6 +49,7 @@ class FileBytes : public std::streambuf {
   File file_;
   std::string piece_;
   int64_t offset_ = 0, part_ = 0;
+  bool ended_ = false;
   Status status_;
 };
 
@@ -187,7 +190,8 @@ class SquadParser : public nlohmann::json_sax<nlohmann::json> {
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::json::exception&) override {
-    return error(cat("no valid JSON in UTF-8 at its byte ", position));
+    const bool is_cut = position > 1 && bytes_.ended();  // it asks for no byte behind one that is wrong
+    return error(cat("no valid JSON in UTF-8 at its byte ", position, is_cut ? ": it ends in the middle" : ""));
   }
 
  private:

@@ -243,6 +243,8 @@ Value Walk::find(const std::string& name) const {
   }
   for (const ValueData& input : plan_.file.graph.inputs)
     if (input.name == name) fail("the model needs the feature '", name, "', which is not there");
+  for (const TensorData& data : plan_.file.graph.initializers)
+    if (data.name == name && stored_as(data.element) == DType::kNone) fail(to_array(data).status().message());
   fail("value '", abbreviated(name), "' is absent");
 }
 

@@ -160,8 +160,9 @@ struct ConvertTableOptions : ConvertOptions {
   // A directory that a conversion of a table wrote: its columns, means, categories and classes are taken, as a model
   // that was trained on it needs them. Without `validation` all rows are validation.
   std::string like = {};
-  // Leave out and count rows with another number of fields than the header, and those with a text in a column of
-  // `numbers`, or in one that is of numbers in `like`; false: an error.
+  // Leave out and count rows with another number of fields than the header, with what is no number of f32 in a column of
+  // numbers (one of `numbers`, of `like`, or all of whose training cells are), or with a label that no class can be
+  // named; false: an error.
   bool skip_bad_rows = false;
 };
 

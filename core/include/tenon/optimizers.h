@@ -283,6 +283,10 @@ Optimizer LossScaleOptimizer(Optimizer optimizer, const LossScaleOptions& option
 // wrap their optimizer in. On a device of several units minimize() takes that mean with any optimizer, and once.
 Optimizer CrossShard(Optimizer optimizer);
 
+// An error, which names some of them and the nearest, unless the regular expression is found in one of these names of
+// variables. An optimizer asks for no more than that options' expressions are some: it may see a part of a model.
+Status expect_found(const std::string& pattern, const std::vector<std::string>& names);
+
 // Marks a graph that trains: returned by minimize, stored in EstimatorSpec::train_op.
 struct TrainOp {
   Graph* graph = nullptr;

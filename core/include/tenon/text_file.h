@@ -20,4 +20,7 @@ Result<std::string> read_text_file(const std::string& path, int64_t max_bytes = 
 // Its lines without surrounding blanks and a byte order mark; empty ones are left out.
 Result<std::vector<std::string>> read_text_lines(const std::string& path, int64_t max_bytes = kMaxTextBytes);
 
+// Lines that are names of classes, as labels.txt has them: a name that is there twice is an error that names both lines.
+Result<std::vector<std::string>> read_class_names(const std::string& path);
+
 }  // namespace tenon

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file/file.h"
+#include "base/json_text.h"
 #include "base/strings.h"
 #include "tenon/processes.h"
 
@@ -24,7 +24,7 @@ Result<std::map<std::string, double>> read_best(const std::string& path) {
   std::map<std::string, double> out;
   if (std::error_code error; !std::filesystem::exists(path, error)) return out;
   TENON_ASSIGN(const std::string text, read_file(path, kMostRecord));
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  TENON_ASSIGN(const nlohmann::json json, parse_json_text(path, text));
   if (!json.is_object() || json.empty()) return invalid(path, ": is no record of an evaluation");
   for (const auto& [name, value] : json.items()) {
     if (!value.is_number()) return invalid(path, ": '", abbreviated(name), "' is no number");

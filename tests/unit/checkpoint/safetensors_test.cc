@@ -96,7 +96,7 @@ TEST_F(Safetensors, RefusesSizesThatTheFileDoesNotHave) {
 TEST_F(Safetensors, RefusesAHeaderThatIsNotTheFormats) {
   EXPECT_EQ(refusal(" {}", ""), "its header is no JSON object");
   EXPECT_EQ(refusal("[]", ""), "its header is no JSON object");
-  EXPECT_EQ(refusal("{", ""), "the header is no valid JSON at its byte 2");
+  EXPECT_EQ(refusal("{", ""), "the header is no valid JSON at its byte 2: it ends in the middle");
   EXPECT_EQ(refusal("{}{}", ""), "the header is no valid JSON at its byte 3");
   EXPECT_EQ(refusal(R"({"a":1})", ""), "'a' is a number");
   EXPECT_EQ(refusal(R"({"a":{"dtype":"F32","shape":[1]}})", ""),

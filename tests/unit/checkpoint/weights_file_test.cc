@@ -70,7 +70,9 @@ TEST_F(WeightsFiles, AnIndexIsHeldAgainstItsFiles) {
     return message.starts_with(start) ? message.substr(start.size()) : message;
   };
   EXPECT_EQ(why("{}"), "has no weight_map; is it an index of safetensors files?");
-  EXPECT_EQ(why("{"), "is no valid JSON at its byte 2");
+  EXPECT_EQ(why("{"), "is no valid JSON at its byte 2: it ends in the middle");
+  EXPECT_EQ(why(""), "is no valid JSON at its byte 1: it is empty");
+  EXPECT_EQ(why("{]"), "is no valid JSON at its byte 2");
   EXPECT_EQ(why(R"({"weight_map": {"a": 1}})"), "weight_map: 'a' is no name of a file");
   for (const char* name : {"../b.safetensors", "/etc/b.safetensors", "b.bin"})
     EXPECT_EQ(why(R"({"weight_map": {"a": ")" + std::string(name) + "\"}}"),

@@ -98,7 +98,7 @@ TEST_F(Squad, AnAnswerOutsideTheContextIsAnError) {
 
 TEST_F(Squad, WhatIsNoJsonIsAnError) {
   EXPECT_EQ(error(""), "no valid JSON in UTF-8 at its byte 1");
-  EXPECT_EQ(error(R"({"data": [)"), "no valid JSON in UTF-8 at its byte 11");
+  EXPECT_EQ(error(R"({"data": [)"), "no valid JSON in UTF-8 at its byte 11: it ends in the middle");
   EXPECT_EQ(error("{\"data\": []} x"), "no valid JSON in UTF-8 at its byte 14");
   EXPECT_EQ(error("{\"a\": \"\xff\"}"), "no valid JSON in UTF-8 at its byte 8");
   EXPECT_EQ(error(R"({"a": "\ud800"})"), "no valid JSON in UTF-8 at its byte 14");

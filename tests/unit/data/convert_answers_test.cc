@@ -151,7 +151,7 @@ TEST_F(Answers, InterruptedOrDamagedLeavesNothing) {
   options_.interrupted = {};
   options_.dev = {directory_.write("cut.json", R"({"data": [{"par)")};
   EXPECT_EQ(convert_answers(options_, pool_).status().message(),
-            options_.dev[0] + ": no valid JSON in UTF-8 at its byte 16");
+            options_.dev[0] + ": no valid JSON in UTF-8 at its byte 16: it ends in the middle");
   EXPECT_FALSE(directory_.has("out"));
 }
 

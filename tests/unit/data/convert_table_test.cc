@@ -195,6 +195,34 @@ TEST_F(Tables, LeavesOutBadRowsWhereAskedTo) {
             directory_ / "validation.csv" + ":6: expected 2 fields as the header has, found 3");
 }
 
+// The same rows as a file without them gives, whatever made them bad, and whether or not it was said that the column is of numbers.
+TEST_F(Tables, LeavesOutNumbersBeyondF32AndLabelsThatNameNoClass) {
+  const std::string good = "size,kind\n1,a\n2,b\n3,a\n4,b\n";
+  given(good, good);
+  const ConvertSummary expected = convert();
+  options_.skip_bad_rows = true;
+  const std::string bad = "size,kind\n1,a\n1e200,b\n2,b\n3,a\n7,\"c\nd\"\n-4e38,a\n8,\xff\n4,b\n";
+  for (const std::vector<std::string>& numbers : {std::vector<std::string>(), {"size"}}) {
+    given(bad, "size,kind\n1,a\n2,b\n1e200,a\n3,a\nbig,b\n4,b\n");
+    options_.numbers = numbers;
+    options_.output = directory_ / (numbers.empty() ? "learnt" : "said");
+    const ConvertSummary rest = convert();
+    EXPECT_EQ(rest.labels, expected.labels);
+    for (const size_t s : {0, 1}) EXPECT_EQ(rows(rest.splits[s]), rows(expected.splits[s]));
+    EXPECT_EQ(rest.splits[0].of("bad_rows").count, 4);
+    EXPECT_EQ(rest.splits[1].of("bad_rows").count, 2);
+  }
+}
+
+// The one text of a column goes with a row that is bad elsewhere: the column is one of numbers, and judged so.
+TEST_F(Tables, LeavesOutNumbersBeyondF32InAColumnWhoseTextWasInABadRow) {
+  options_.skip_bad_rows = true;
+  given("size,age,kind\n1,1e200,b\n1e200,old,a\n1,1,a\n2,2,b\n", "size,age,kind\n1,1,a\n");
+  const ConvertSummary rest = convert();
+  EXPECT_EQ(rest.splits[0].records, 2);
+  EXPECT_EQ(rest.splits[0].of("bad_rows").count, 2);
+}
+
 TEST_F(Tables, LeavesOutTextsInColumnsOfNumbersOfAModel) {
   given("size,kind\n1,a\n2,b\n3,a\n4,b\n", "size,kind\n1,a\n");
   convert();

@@ -34,7 +34,7 @@ std::string unhex(const std::string& hex) {
   return bytes;
 }
 
-std::vector<int> decoded(const std::string& bytes, const DecodeOptions& options = {}) {
+std::vector<int> decoded_numbers(const std::string& bytes, const DecodeOptions& options = {}) {
   Image image;
   const Status status = decode_image(bytes, options, &image);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -50,13 +50,13 @@ Image decode(const std::string& bytes, const DecodeOptions& options = {}) {
 }
 
 TEST(Png, ReadsEveryKindAsRgbOrGray) {
-  EXPECT_EQ(decoded(unhex(kRgb)), (std::vector<int>{255, 0, 0, 1, 2, 3}));
-  EXPECT_EQ(decoded(unhex(kRgba16)), (std::vector<int>{0x12, 0x56, 0x9a}));
-  EXPECT_EQ(decoded(unhex(kPalette)), (std::vector<int>{10, 20, 30, 40, 50, 60}));
-  EXPECT_EQ(decoded(unhex(kGrayAlpha)), (std::vector<int>{7, 7, 7, 9, 9, 9}));
-  EXPECT_EQ(decoded(unhex(kGrayAlpha), {.channels = 1}), (std::vector<int>{7, 9}));
-  EXPECT_EQ(decoded(unhex(kGray1), {.channels = 1}), (std::vector<int>{255, 0, 255}));
-  EXPECT_EQ(decoded(unhex(kRgb), {.channels = 1})[0], 76);  // 0.299 R + 0.587 G + 0.114 B
+  EXPECT_EQ(decoded_numbers(unhex(kRgb)), (std::vector<int>{255, 0, 0, 1, 2, 3}));
+  EXPECT_EQ(decoded_numbers(unhex(kRgba16)), (std::vector<int>{0x12, 0x56, 0x9a}));
+  EXPECT_EQ(decoded_numbers(unhex(kPalette)), (std::vector<int>{10, 20, 30, 40, 50, 60}));
+  EXPECT_EQ(decoded_numbers(unhex(kGrayAlpha)), (std::vector<int>{7, 7, 7, 9, 9, 9}));
+  EXPECT_EQ(decoded_numbers(unhex(kGrayAlpha), {.channels = 1}), (std::vector<int>{7, 9}));
+  EXPECT_EQ(decoded_numbers(unhex(kGray1), {.channels = 1}), (std::vector<int>{255, 0, 255}));
+  EXPECT_EQ(decoded_numbers(unhex(kRgb), {.channels = 1})[0], 76);  // 0.299 R + 0.587 G + 0.114 B
 }
 
 std::vector<int> deep(const std::string& bytes, DecodeOptions options = {}) {
@@ -82,7 +82,7 @@ TEST(Png, SixteenBitsAreKeptWhereTheyAreWanted) {
   EXPECT_EQ(deep(unhex(kRgba16)), (std::vector<int>{0x1234, 0x5678, 0x9abc}));
   EXPECT_EQ(deep(unhex(kGray16), {.channels = 1}), (std::vector<int>{0, 1, 255, 65535}));
   EXPECT_EQ(deep(unhex(kGray16)), (std::vector<int>{0, 0, 0, 1, 1, 1, 255, 255, 255, 65535, 65535, 65535}));
-  EXPECT_EQ(decoded(unhex(kGray16), {.channels = 1}), (std::vector<int>{0, 0, 0, 255})) << "the upper 8";
+  EXPECT_EQ(decoded_numbers(unhex(kGray16), {.channels = 1}), (std::vector<int>{0, 0, 0, 255})) << "the upper 8";
   EXPECT_EQ(read_image_info(unhex(kGray16))->bits, 16);
   EXPECT_EQ(deep(unhex(kGray16), {.channels = 1, .window = {1, 0, 1, 2}}), (std::vector<int>{1, 65535}));
   Image image;
@@ -96,15 +96,19 @@ TEST(Image, AlphaIsDroppedBlendedOrKept) {
   EXPECT_EQ(deep(half), (std::vector<int>{65535, 0, 30000}));
   EXPECT_EQ(deep(half, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{65535, 0, 30000, 32768}));
   EXPECT_EQ(deep(half, {.alpha = Alpha::kBlend, .background = {0, 255, 0}}), (std::vector<int>{32768, 32767, 15000}));
-  EXPECT_EQ(decoded(half, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{255, 0, 117, 128}));
+  EXPECT_EQ(decoded_numbers(half, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{255, 0, 117, 128}));
   // 7 opaque above 9 transparent.
-  EXPECT_EQ(decoded(grey, {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{7, 7, 7, 255, 9, 9, 9, 0}));
-  EXPECT_EQ(decoded(grey, {.alpha = Alpha::kBlend, .background = {1, 2, 3}}), (std::vector<int>{7, 7, 7, 1, 2, 3}));
-  EXPECT_EQ(decoded(grey, {.channels = 1, .alpha = Alpha::kBlend, .background = {255, 255, 255}}),
+  EXPECT_EQ(decoded_numbers(grey, {.channels = 4, .alpha = Alpha::kKeep}),
+            (std::vector<int>{7, 7, 7, 255, 9, 9, 9, 0}));
+  EXPECT_EQ(decoded_numbers(grey, {.alpha = Alpha::kBlend, .background = {1, 2, 3}}),
+            (std::vector<int>{7, 7, 7, 1, 2, 3}));
+  EXPECT_EQ(decoded_numbers(grey, {.channels = 1, .alpha = Alpha::kBlend, .background = {255, 255, 255}}),
             (std::vector<int>{7, 255}));
   // What has none is opaque.
-  EXPECT_EQ(decoded(unhex(kRgb), {.channels = 4, .alpha = Alpha::kKeep}), (std::vector<int>{255, 0, 0, 255, 1, 2, 3, 255}));
-  EXPECT_EQ(decoded(unhex(kRgb), {.alpha = Alpha::kBlend, .background = {9, 9, 9}}), (std::vector<int>{255, 0, 0, 1, 2, 3}));
+  EXPECT_EQ(decoded_numbers(unhex(kRgb), {.channels = 4, .alpha = Alpha::kKeep}),
+            (std::vector<int>{255, 0, 0, 255, 1, 2, 3, 255}));
+  EXPECT_EQ(decoded_numbers(unhex(kRgb), {.alpha = Alpha::kBlend, .background = {9, 9, 9}}),
+            (std::vector<int>{255, 0, 0, 1, 2, 3}));
   const std::string jpeg = *encode_jpeg(std::vector<uint8_t>(64 * 3, 90).data(), 8, 8, 3);
   const Image kept = decode(jpeg, {.channels = 4, .alpha = Alpha::kKeep}), plain = decode(jpeg);
   for (size_t i = 0; i < 64; ++i) {

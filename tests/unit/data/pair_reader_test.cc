@@ -61,7 +61,7 @@ TEST_F(PairText, OfJsonLinesAreTheirMembers) {
   EXPECT_EQ(jsonl("{\"document\": \"d\"}").error, "p.jsonl:1" + expected + "no 'summary'");
   EXPECT_EQ(jsonl("{\"document\": 1}").error, "p.jsonl:1" + expected + "a 'document' that is number");
   EXPECT_EQ(jsonl("{\"document\": \"d\", \"summary\": \"s\"}\n[]").error, "p.jsonl:2" + expected + "array");
-  EXPECT_EQ(jsonl("{\"document\": \"d").error, "p.jsonl:1" + expected + "no valid JSON in UTF-8");
+  EXPECT_EQ(jsonl("{\"document\": \"d").error, "p.jsonl:1" + expected + "JSON that ends in the middle");
   EXPECT_EQ(jsonl("{\"document\": \"\xff\", \"summary\": \"s\"}").error,
             "p.jsonl:1" + expected + "no valid JSON in UTF-8");
   EXPECT_EQ(jsonl("\n").error, "p.jsonl:1" + expected + "no valid JSON in UTF-8");

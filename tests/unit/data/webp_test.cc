@@ -57,7 +57,7 @@ std::vector<uint8_t> plain(const std::string& webp, int channels) {
   return out;
 }
 
-std::vector<uint8_t> decoded(const std::string& webp, const DecodeOptions& options = {}) {
+std::vector<uint8_t> decoded_webp(const std::string& webp, const DecodeOptions& options = {}) {
   Image image;
   const Status status = decode_image(webp, options, &image);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -87,8 +87,8 @@ std::string extended(uint32_t width, uint32_t height, uint8_t flags, const std::
 }
 
 TEST(Webp, PixelsAreLibwebps) {
-  for (const std::string& webp : all_kinds()) EXPECT_EQ(decoded(webp), plain(webp, 3));
-  EXPECT_EQ(decoded(lossless(3)), picture(3)) << "which loses nothing";
+  for (const std::string& webp : all_kinds()) EXPECT_EQ(decoded_webp(webp), plain(webp, 3));
+  EXPECT_EQ(decoded_webp(lossless(3)), picture(3)) << "which loses nothing";
 }
 
 TEST(Webp, HeaderSaysSizeAndChannels) {
@@ -108,21 +108,21 @@ TEST(Webp, WindowGivesThePixelsOfTheWholeImageCropped) {
     for (const int channels : {1, 3})
       for (const ImageWindow& w :
            {ImageWindow{0, 0, 1, 1}, {60, 46, 1, 1}, {7, 5, 30, 21}, {1, 1, 60, 46}, {16, 2, 17, 33}, {3, 44, 57, 3}}) {
-        const std::vector<uint8_t> whole = decoded(webp, {.channels = channels});
+        const std::vector<uint8_t> whole = decoded_webp(webp, {.channels = channels});
         std::vector<uint8_t> expected;
         for (int y = w.y; y < w.y + w.height; ++y) {
           const auto row = whole.begin() + (y * kWidth + w.x) * channels;
           expected.insert(expected.end(), row, row + w.width * channels);
         }
-        EXPECT_EQ(decoded(webp, {.channels = channels, .window = w}), expected) << w.x << ", " << w.y;
+        EXPECT_EQ(decoded_webp(webp, {.channels = channels, .window = w}), expected) << w.x << ", " << w.y;
       }
 }
 
 TEST(Webp, AlphaIsKeptDroppedOrBlended) {
   for (const std::string& webp : {lossy(4), lossless(4)}) {
     const std::vector<uint8_t> rgba = plain(webp, 4);
-    EXPECT_EQ(decoded(webp, {.channels = 4, .alpha = Alpha::kKeep}), rgba);
-    const std::vector<uint8_t> blended = decoded(webp, {.alpha = Alpha::kBlend, .background = {200, 100, 0}});
+    EXPECT_EQ(decoded_webp(webp, {.channels = 4, .alpha = Alpha::kKeep}), rgba);
+    const std::vector<uint8_t> blended = decoded_webp(webp, {.alpha = Alpha::kBlend, .background = {200, 100, 0}});
     ASSERT_EQ(blended.size(), rgba.size() / 4 * 3);
     const double below[3] = {200, 100, 0};
     for (size_t i = 0; i < rgba.size() / 4; ++i)
@@ -131,12 +131,12 @@ TEST(Webp, AlphaIsKeptDroppedOrBlended) {
         ASSERT_NEAR(blended[3 * i + c], rgba[4 * i + c] * seen + below[c] * (1 - seen), 0.5001);
       }
   }
-  const std::vector<uint8_t> opaque = decoded(lossless(3), {.channels = 4, .alpha = Alpha::kKeep});
+  const std::vector<uint8_t> opaque = decoded_webp(lossless(3), {.channels = 4, .alpha = Alpha::kKeep});
   for (size_t i = 0; i < opaque.size(); ++i) ASSERT_EQ(opaque[i], i % 4 == 3 ? 255 : picture(3)[i / 4 * 3 + i % 4]);
 }
 
 TEST(Webp, ColourBecomesLuma) {
-  const std::vector<uint8_t> rgb = picture(3), gray = decoded(lossless(3), {.channels = 1});
+  const std::vector<uint8_t> rgb = picture(3), gray = decoded_webp(lossless(3), {.channels = 1});
   ASSERT_EQ(gray.size() * 3, rgb.size());
   for (size_t i = 0; i < gray.size(); ++i)
     ASSERT_NEAR(gray[i], 0.299 * rgb[3 * i] + 0.587 * rgb[3 * i + 1] + 0.114 * rgb[3 * i + 2], 0.501);

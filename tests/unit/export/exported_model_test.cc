@@ -221,6 +221,8 @@ TEST(ExportedModel, RefusesDamagedFilesByName) {
     write_bytes(manifest, text);
     EXPECT_TRUE(refusal(exported.path()).starts_with(manifest + ": ")) << text;
   }
+  write_bytes(manifest, "{\"files\":");
+  EXPECT_EQ(refusal(exported.path()), manifest + ": is no valid JSON at its byte 10: it ends in the middle");
   write_bytes(manifest, "{\"files\": {}}");
   EXPECT_EQ(refusal(exported.path()), manifest + ": does not name 'assets.extra/tenon/model.pb'");
   fs::remove(manifest);

@@ -304,6 +304,15 @@ TEST(LearningRateMultipliers, AreThoseOfTheNameAndOfWeightDecay) {
   EXPECT_EQ(trained(SGD(still), {1}, {1}, {{2}}), Numbers{1});
 }
 
+TEST(LearningRateMultipliers, ThatAreFoundInNoneOfSomeNamesAreNamedWithTheNearest) {
+  EXPECT_TRUE(expect_found("^conv", {"dense/kernel", "conv2d/kernel"}).ok());
+  EXPECT_EQ(
+      expect_found("conv3d/kernel", {"dense/kernel", "conv2d/kernel"}).message(),
+      "'conv3d/kernel' is found in no variable's name; variables are 'dense/kernel', 'conv2d/kernel'; did you mean "
+      "'conv2d/kernel'?");
+  EXPECT_NE(expect_found("(", {"dense/kernel"}).message().find("no regular expression"), std::string::npos);
+}
+
 TEST(LearningRateMultipliers, HaveToBeNumbersOfNamesThatCanBeFound) {
   EXPECT_NE(error_of([] {
               (void)SGD(SGDOptions{.learning_rate_multipliers = {{"(", 1}}});

@@ -144,7 +144,7 @@ Result<Array> to_array(const TensorData& tensor) {
   const DType dtype = stored_as(tensor.element);
   if (dtype == DType::kNone)
     return Status(Code::kUnsupported,
-                  cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", whose elements are none of Tenon's"));
+                  cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", expected real numbers or booleans"));
   if (tensor.dims.size() > kMaxRank)
     return Status(Code::kUnsupported, cat("'", abbreviated(tensor.name), "' is ", tensor.str(), ", expected up to ",
                                           kMaxRank, " dimensions"));

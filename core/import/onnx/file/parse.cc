@@ -27,6 +27,8 @@ class Parse {
       to.initializers.push_back(std::move(data));
     }
     if (from.sparse_initializer_size() > 0) return invalid("has sparse initializers, which Tenon has not");
+    for (const auto* values : {&from.input(), &from.output()})
+      for (const ValueInfoProto& value : *values) TENON_TRY(check_name(value.name(), "an input or output"));
     std::map<std::string_view, int> given;
     for (const TensorData& data : to.initializers) given[data.name] = 1;
     for (const ValueInfoProto& value : from.input())
@@ -109,7 +111,17 @@ class Parse {
     return AttributeProto::INTS;
   }
 
+  static Status check_names(const NodeProto& node) {
+    TENON_TRY(check_name(node.op_type(), "an op"));
+    TENON_TRY(check_name(node.domain(), "a domain"));
+    TENON_TRY(check_name(node.name(), "a node"));
+    for (const auto* values : {&node.input(), &node.output()})
+      for (const std::string& value : *values) TENON_TRY(check_name(value, "a value"));
+    return {};
+  }
+
   Status take(NodeProto& from, NodeData& to) {
+    TENON_TRY(check_names(from));
     to.op = std::move(*from.mutable_op_type());
     to.domain = domain_of(from.domain());
     to.name = std::move(*from.mutable_name());
@@ -143,6 +155,7 @@ Opsets opsets_of(const List& from) {
 Status take_functions(ModelProto& from, Parse& parse, OnnxFile& to) {
   for (FunctionProto& function : *from.mutable_functions()) {
     FunctionData data;
+    TENON_TRY(check_name(function.name(), "a function"));
     data.inputs.assign(function.input().begin(), function.input().end());
     data.outputs.assign(function.output().begin(), function.output().end());
     data.opsets = opsets_of(function.opset_import());

@@ -124,7 +124,10 @@ Result<TensorData> checked(TensorProto& from, ExternalFiles& files) {
   out.element = static_cast<Element>(from.data_type());
   out.dims.assign(from.dims().begin(), from.dims().end());
   TENON_ASSIGN(const int64_t size, bytes_of(out));
+  if (out.element == Element::kNone) return invalid("says no element type (data_type is 0), expected one of ONNX's");
   if (out.element == Element::kString) {
+    if (from.has_raw_data() || from.data_location() == TensorProto::EXTERNAL)
+      return invalid("is ", out.str(), " with ", from.has_raw_data() ? "raw" : "external", " data, expected strings");
     if (out.elements() != from.string_data_size())
       return invalid("is ", out.str(), " and has ", from.string_data_size(), " strings");
     for (std::string& text : *from.mutable_string_data()) out.strings.push_back(std::move(text));
@@ -146,7 +149,9 @@ Result<TensorData> checked(TensorProto& from, ExternalFiles& files) {
 Result<File> open_below(const std::string& directory, const std::string& name) {
   const auto refuse = [&](const char* why) { return invalid("external data '", abbreviated(name), "' ", why); };
   if (directory.empty()) return refuse("is not allowed here");
-  if (name.empty() || name[0] == '/') return refuse("has an absolute path, expected one in the model's directory");
+  if (name.empty())
+    return invalid("external data has no location, expected the name of a file in the model's directory");
+  if (name[0] == '/') return refuse("has an absolute path, expected one in the model's directory");
   TENON_TRY(check_path(name));
   Descriptor at = tenon::open_file(directory, O_RDONLY | O_DIRECTORY);
   std::string_view rest = name;
@@ -166,6 +171,13 @@ Result<File> open_below(const std::string& directory, const std::string& name) {
 
 }  // namespace
 
+Status check_name(std::string_view name, const char* what) {
+  const size_t at = name.find('\0');
+  if (at == std::string_view::npos) return {};
+  return invalid("the name '", abbreviated(name), "' of ", what, " has a NUL at its byte ", at,
+                 ", expected text without one");
+}
+
 Result<std::shared_ptr<const File>> ExternalFiles::open(const std::string& name) {
   std::shared_ptr<const File>& known = files_[name];
   if (known) return known;
@@ -175,6 +187,7 @@ Result<std::shared_ptr<const File>> ExternalFiles::open(const std::string& name)
 }
 
 Result<TensorData> tensor_of(TensorProto& from, ExternalFiles& files) {
+  TENON_TRY(check_name(from.name(), "a tensor"));
   Result<TensorData> out = checked(from, files);
   if (!out.ok())
     return Status(out.status().code(), cat("tensor '", abbreviated(from.name()), "' ", out.status().message()));

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/file/file.h"
 #include "import/onnx/file/onnx_model_file.h"
@@ -22,6 +23,9 @@ class ExternalFiles {
   std::string directory_;
   std::map<std::string, std::shared_ptr<const File>> files_;
 };
+
+// Names have no NUL in them: what takes them as C strings would see another.
+Status check_name(std::string_view name, const char* what);
 
 // Takes the bytes out of `from`.
 Result<TensorData> tensor_of(TensorProto& from, ExternalFiles& files);

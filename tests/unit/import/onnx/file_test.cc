@@ -109,7 +109,45 @@ TEST(OnnxFile, SizesAreHeldAgainstTheBytes) {
   expect_refused(unknown, "element type 99");
   MadeFile strings = sum_file();
   strings.floats("v", {2}, {}).set_data_type(8);
+  expect_refused(strings, "tensor 'v' is string[2] with raw data, expected strings");
+  strings.graph().mutable_initializer(1)->clear_raw_data();
   expect_refused(strings, "has 0 strings");
+  MadeFile undefined = sum_file();
+  undefined.floats("v", {1}, {1}).set_data_type(0);
+  expect_refused(undefined, "tensor 'v' says no element type (data_type is 0), expected one of ONNX's");
+}
+
+// Those who take names as C strings would see others, or none.
+TEST(OnnxFile, NamesHaveNoNul) {
+  const std::string nul("a\0b", 3);
+  const std::string refused = "the name 'a\\x00b' of ", why = " has a NUL at its byte 1, expected text without one";
+  MadeFile weight = sum_file();
+  weight.floats(nul, {1}, {1});
+  expect_refused(weight, refused + "a tensor" + why);
+  MadeFile node = sum_file();
+  node.node("Neg", {"x"}, {"z"}, nul);
+  expect_refused(node, refused + "a node" + why);
+  MadeFile op = sum_file();
+  op.node(nul, {"x"}, {"z"});
+  expect_refused(op, refused + "an op" + why);
+  MadeFile domain = sum_file();
+  domain.node("Neg", {"x"}, {"z"}).set_domain(nul);
+  expect_refused(domain, refused + "a domain" + why);
+  MadeFile operand = sum_file();
+  operand.node("Neg", {nul}, {"z"});
+  expect_refused(operand, refused + "a value" + why);
+  MadeFile result = sum_file();
+  result.node("Neg", {"x"}, {nul});
+  expect_refused(result, refused + "a value" + why);
+  MadeFile input = sum_file();
+  input.input(nul, {1});
+  expect_refused(input, refused + "an input or output" + why);
+  MadeFile output = sum_file();
+  output.output(nul, {1});
+  expect_refused(output, refused + "an input or output" + why);
+  MadeFile function = sum_file();
+  function.model.add_functions()->set_name(nul);
+  expect_refused(function, refused + "a function" + why);
 }
 
 TEST(OnnxFile, OfADomainThatIsImportedTwiceTheNewestCounts) {
@@ -194,7 +232,8 @@ TEST_F(ExternalData, LiesInTheModelsDirectory) {
   expect_refused_at("link.bin", "is a link");
   expect_refused_at("elsewhere/w.bin", "cannot be opened");
   expect_refused_at("none.bin", "cannot be opened");
-  expect_refused_at("", "absolute path");
+  expect_refused_at("",
+                    "tensor 'w' external data has no location, expected the name of a file in the model's directory");
 }
 
 TEST_F(ExternalData, SizesAreThoseOfTheFile) {

@@ -406,6 +406,19 @@ void expect_refused(const MadeFile& made, const Shape& x, const std::string& op,
   }
 }
 
+TEST(OnnxModel, ATensorOfStringsThatANodeAddsIsNamed) {
+  MadeFile made;
+  made.input("x", {2});
+  onnx::TensorProto& words = *made.graph().add_initializer();
+  words.set_name("words");
+  words.set_data_type(8);
+  words.add_dims(2);
+  for (const char* word : {"a", "b"}) words.add_string_data(word);
+  made.node("Add", {"x", "words"}, {"y"}, "sum");
+  made.output("y", {2});
+  expect_refused(made, {2}, "Add 'sum': ", "'words' is string[2], expected real numbers or booleans");
+}
+
 // A node that runs a body whose inputs are i, go and those of `carried`, and whose outputs are `outputs`.
 onnx::GraphProto& add_loop(onnx::GraphProto& graph, const std::vector<std::string>& inputs,
                            const std::vector<std::string>& results, const std::vector<std::string>& carried,
