@@ -146,13 +146,27 @@ std::vector<TextModelNamed> texts_named(const Flags& flags, const std::vector<se
   return out;
 }
 
+std::unique_ptr<server::TextModel> open_text_model(const TextModelNamed& named, const std::string& device) {
+  // Its directory came by another flag than those who open it have.
+  const auto by_flag = [&](const std::string& message) {
+    const std::string own = "--model_dir";
+    return message.starts_with(own) ? "--" + named.flag + message.substr(own.size()) : message;
+  };
+  try {
+    return named.flag == "generate" ? generation_model(named.directory, device)
+                                    : translation_model(named.directory, device, named.flag == "summarize");
+  } catch (const UsageError& e) {
+    throw UsageError{by_flag(e.message)};
+  } catch (const Error& e) {
+    throw Error(Status(e.status().code(), by_flag(e.status().message())));
+  }
+}
+
 server::TextModels text_models(const Flags& flags, const std::vector<TextModelNamed>& named, server::Metrics* metrics) {
   server::TextModels out;
   const std::string& device = flags.text("device");
   for (const TextModelNamed& n : named) {
-    auto model = n.flag == "generate" ? generation_model(n.directory, device)
-                                      : translation_model(n.directory, device, n.flag == "summarize");
-    out[n.name] = std::make_unique<server::TextBatcher>(std::move(model), batch_options(flags),
+    out[n.name] = std::make_unique<server::TextBatcher>(open_text_model(n, device), batch_options(flags),
                                                         metrics->version(n.name, server::kTextVersion));
   }
   return out;
