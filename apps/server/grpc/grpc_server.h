@@ -39,6 +39,8 @@ struct GrpcPrediction {
   GrpcModel model;
   GrpcTensors inputs;
   std::vector<std::string> output_filter;  // none: all
+  // Whether the call was cancelled. May be asked by any thread, until `done` is called.
+  std::function<bool()> gone = {};
 };
 
 struct GrpcAnswer {

@@ -109,6 +109,7 @@ class Predictions final : public proto::PredictionService::CallbackService {
     for (const auto& [name, tensor] : request->inputs())
       if (const std::string wrong = read_tensor(tensor, &budget, &prediction.inputs[name]); !wrong.empty())
         return end(context, refusal(*handler_, grpc::StatusCode::INVALID_ARGUMENT, "input \"" + name + "\": " + wrong));
+    prediction.gone = [context] { return context->IsCancelled(); };
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
     handler_->predict(std::move(prediction), [this, reactor, response](GrpcAnswer&& answer) {
       if (answer.status.code == 0) {
