@@ -143,8 +143,8 @@ Decoded write_in_parts(Function& step, const Arrays& given, int64_t most, const 
     const bool ended = r["ended"].item() != 0;
     if (shows) shows(decoded(r, steps));
     if (ended) return decoded(r, steps);
-    if (2 * took <= kPart)
-      part *= 2;
+    if (2 * took <= kPart)  // by what it was too short, but not far: the first one says little
+      part *= std::clamp<int64_t>(kPart / std::max<Clock::duration>(2 * took, Clock::duration(1)), 2, 16);
     else if (took > kPart)
       part = std::max<int64_t>(part / 2, 1);
   }
