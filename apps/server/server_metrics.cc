@@ -46,6 +46,8 @@ const char* tensorflow_status(int code) {
       return "INVALID_ARGUMENT";
     case 429:
       return "RESOURCE_EXHAUSTED";
+    case 499:
+      return "CANCELLED";
     case 503:
       return "UNAVAILABLE";
     case 504:

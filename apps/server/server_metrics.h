@@ -28,9 +28,9 @@ class Histogram {
   std::atomic<double> sum_ = 0;
 };
 
-// HTTP's status codes that the server answers with; others are counted as the last.
+// HTTP's status codes that the server answers with, and 499 of who has gone before; others are counted as the last.
 inline constexpr std::array kCountedCodes = {200, 400, 401, 404, 405, 408, 413, 415, 417,
-                                             429, 431, 500, 501, 503, 504, 505, 0};
+                                             429, 431, 499, 500, 501, 503, 504, 505, 0};
 using CodeCounts = std::array<std::atomic<uint64_t>, kCountedCodes.size()>;
 
 // What is counted of a model's version. It stays when the version has gone.

@@ -42,22 +42,25 @@ std::optional<T> parse_number(std::string_view text) {
 std::string plain(double value) {
   char digits[40];
   char* const end = digits + sizeof digits;
-  const bool whole = std::abs(value) < 1e18 && value == std::floor(value);
+  const bool whole = std::abs(value) < 1e19 && value == std::floor(value);
   return std::string(
       digits,
       (whole ? std::to_chars(digits, end, value, std::chars_format::fixed) : std::to_chars(digits, end, value)).ptr);
 }
 
-std::string range(const Flags::Flag& flag) {
-  if (flag.high >= 1e9 && flag.low <= -1e9) return "";
-  if (flag.high >= 1e9) return " of " + plain(flag.low) + " or more";
+// Large bounds are said to who went beyond them.
+std::string range(const Flags::Flag& flag, std::string_view text) {
+  const bool beyond = parse_number<double>(text).value_or(0) > flag.high;
+  if (flag.high >= 1e9 && flag.low <= -1e9 && !beyond) return "";
+  if (flag.high >= 1e9 && !beyond) return " of " + plain(flag.low) + " or more";
   return " from " + plain(flag.low) + " to " + plain(flag.high);
 }
 
 struct Expected {
   const Flags::Flag& flag;
-  std::string operator()(int64_t) const { return "an integer" + range(flag); }
-  std::string operator()(double) const { return "a number" + range(flag); }
+  std::string_view text;
+  std::string operator()(int64_t) const { return "an integer" + range(flag, text); }
+  std::string operator()(double) const { return "a number" + range(flag, text); }
   std::string operator()(bool) const { return "true or false"; }
   std::string operator()(const std::string&) const { return "one of " + listed(flag.choices); }
 };
@@ -236,8 +239,8 @@ std::vector<std::string> Flags::parse(const std::vector<std::string>& args) {
       throw UsageError{"--" + flag.name + ": expected a value"};
     const std::optional<Params::Value> parsed = std::visit(Parse{flag, value}, flag.value);
     if (!parsed || (negated && equals < arg.size()))
-      throw UsageError{"--" + flag.name + ": expected " + std::visit(Expected{flag}, flag.value) + ", found '" + value +
-                       "'"};
+      throw UsageError{"--" + flag.name + ": expected " + std::visit(Expected{flag, value}, flag.value) + ", found '" +
+                       value + "'"};
     if (flag.repeats && flag.given)
       std::get<std::string>(flag.value) += "\n" + value;
     else

@@ -128,21 +128,23 @@ namespace {
 Decoded decoded(const Results& r, int64_t steps) { return {r["ids"], r["scores"], steps}; }
 
 // As many steps a call as take about kPart.
-Decoded write_in_parts(Function& step, const Arrays& given, int64_t most, const Decoder::Shows& shows) {
+Decoded write_in_parts(Function& step, const Arrays& given, int64_t most, const Decoder::Shows& shows,
+                       const std::function<bool()>& interrupted) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kPart = std::chrono::milliseconds(40);
   int64_t steps = 0, part = 1;
   for (;;) {
+    if (interrupted && interrupted()) throw Error(Status(Code::kInterrupted, "Decoder: interrupted"));
     const int64_t wanted = std::min(part, most - steps);
     const auto begun = Clock::now();
     const Results r = step.repeat(static_cast<int>(wanted), given);
     const auto took = Clock::now() - begun;
     steps += r.steps();
-    const Decoded so_far = decoded(r, steps);
-    shows(so_far);
-    if (r["ended"].item() != 0) return so_far;
-    if (2 * took <= kPart)
-      part *= 2;
+    const bool ended = r["ended"].item() != 0;
+    if (shows) shows(decoded(r, steps));
+    if (ended) return decoded(r, steps);
+    if (2 * took <= kPart)  // by what it was too short, but not far: the first one says little
+      part *= std::clamp<int64_t>(kPart / std::max<Clock::duration>(2 * took, Clock::duration(1)), 2, 16);
     else if (took > kPart)
       part = std::max<int64_t>(part / 2, 1);
   }
@@ -153,6 +155,11 @@ Decoded write_in_parts(Function& step, const Arrays& given, int64_t most, const 
 Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps) { return (*this)(inputs, max_steps, nullptr); }
 
 Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows) {
+  return (*this)(inputs, max_steps, shows, nullptr);
+}
+
+Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows,
+                            const std::function<bool()>& interrupted) {
   if (shows && impl_->options.beam_size > 1)
     fail("Decoder: beam_size is ", impl_->options.beam_size, ", expected 1 where sequences are shown as they grow");
   const int64_t longest = impl_->options.max_length, steps = max_steps == 0 ? longest : max_steps;
@@ -169,7 +176,7 @@ Decoded Decoder::operator()(const Arrays& inputs, int64_t max_steps, const Shows
   DecodePrograms& programs = impl_->programs_of(inputs, *batch);
   programs.begin(all);
   const Arrays given{{"max_steps", Array(static_cast<int32_t>(steps))}};
-  if (shows) return write_in_parts(programs.step, given, steps, shows);
+  if (shows || interrupted) return write_in_parts(programs.step, given, steps, shows, interrupted);
   const Results r = programs.step.repeat(static_cast<int>(steps), given);
   return decoded(r, r.steps());
 }

@@ -13,6 +13,8 @@ expect 2 'expected a subcommand' "$tenon"
 expect 2 "did you mean 'train'?" "$tenon" trian
 expect 2 'did you mean --train_steps?' "$tenon" train mlp --train-stpes 5
 expect 2 "--train_steps: expected an integer of 1 or more, found 'many'" "$tenon" train mlp --train_steps many
+expect 2 "--version: expected an integer from 0 to 9007199254740992, found '9223372036854775807'" \
+  "$tenon" import x.onnx --output "$work/none" --version 9223372036854775807
 expect 2 "--dropout: expected a number from 0 to 0.999, found '1.5'" "$tenon" train mlp --dropout=1.5
 expect 2 "--optimizer: expected one of sgd" "$tenon" train mlp --optimizer best
 expect 2 "--json: expected true or false, found 'maybe'" "$tenon" train mlp --json=maybe

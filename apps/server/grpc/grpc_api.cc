@@ -51,6 +51,8 @@ GrpcStatus grpc_status(const Status& status) {
       return {kGrpcResourceExhausted, status.message()};
     case Code::kTimeout:
       return {kGrpcDeadlineExceeded, status.message()};
+    case Code::kInterrupted:
+      return {kGrpcCancelled, status.message()};
     default:
       return {kGrpcInternal, status.message()};
   }

@@ -9,6 +9,7 @@
 #include "server/json/requests.h"
 #include "server/models/served_models.h"
 #include "server/text/text_batcher.h"
+#include "tenon/text.h"
 
 namespace tenon::server {
 
@@ -26,6 +27,7 @@ class GrpcApi : public GrpcHandler {
       : models_(models), options_(std::move(options)), texts_(texts) {}
 
   bool allow(std::string_view authorization) const override { return options_.tokens.allow(authorization); }
+  std::string shown(std::string_view message) const override { return terminal_text(message); }
   void predict(GrpcPrediction&& request, std::function<void(GrpcAnswer&&)> done) override;
   void infer(GrpcInference&& request, std::function<void(GrpcResults&&)> done) override;
   void reload(std::vector<GrpcModelConfig>&& models, std::function<void(GrpcStatus)> done) override;

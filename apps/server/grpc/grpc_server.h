@@ -39,6 +39,8 @@ struct GrpcPrediction {
   GrpcModel model;
   GrpcTensors inputs;
   std::vector<std::string> output_filter;  // none: all
+  // Whether the call was cancelled. May be asked by any thread, until `done` is called.
+  std::function<bool()> gone = {};
 };
 
 struct GrpcAnswer {
@@ -111,6 +113,8 @@ class GrpcHandler {
   virtual ~GrpcHandler() = default;
   // `authorization`: that of the call's metadata; "": none.
   virtual bool allow(std::string_view authorization) const = 0;
+  // A message that may have names of a request, fit for where it is shown (tenon/text.h), which the library has not.
+  virtual std::string shown(std::string_view message) const = 0;
   // `done` is called once, on any thread.
   virtual void predict(GrpcPrediction&& request, std::function<void(GrpcAnswer&&)> done) = 0;
   virtual void infer(GrpcInference&& request, std::function<void(GrpcResults&&)> done) = 0;
@@ -144,7 +148,7 @@ Result<std::unique_ptr<GrpcServer>> start_grpc(const GrpcOptions& options, GrpcH
 }  // namespace tenon::server
 
 // What the library exports: version kGrpcVersion, and a server that listens, or nullptr, and *error says why.
-inline constexpr unsigned kGrpcVersion = 2;
+inline constexpr unsigned kGrpcVersion = 3;
 extern "C" {
 using tenon_grpc_version_fn = unsigned();
 using tenon_grpc_start_fn = tenon::server::GrpcServer*(const tenon::server::GrpcOptions* options,

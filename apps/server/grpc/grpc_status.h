@@ -8,6 +8,7 @@
 namespace tenon::server {
 
 enum GrpcCode : int {
+  kGrpcCancelled = 1,
   kGrpcInvalidArgument = 3,
   kGrpcDeadlineExceeded = 4,
   kGrpcNotFound = 5,

@@ -52,7 +52,7 @@ void GrpcApi::write_texts(TextBatcher& batcher, GrpcPrediction&& request, std::f
   if (batcher.full()) return end({grpc_too_busy(), {}, {}}, 429);
   if (const Status status = check_request(request, batcher.max_queued_lines()); !status.ok())
     return end({grpc_status(status), {}, {}}, http_status(status));
-  TextRequest text{std::move(request.inputs.at(kTextInput).strings), deadline()};
+  TextRequest text{std::move(request.inputs.at(kTextInput).strings), deadline(), std::move(request.gone)};
   text.done = [end, told = told(model, kTextVersion)](Result<Lines> texts) {
     GrpcAnswer answer{grpc_status(texts.status()), told, {}};
     if (texts.ok()) answer.outputs[kTextOutput] = {kTensorFlowString, {std::ssize(*texts)}, {}, *texts};

@@ -21,6 +21,7 @@ using asio::ip::tcp;
 constexpr std::chrono::milliseconds kLingerTime{1000};
 constexpr std::chrono::milliseconds kRest{
     500};  // so long is a request on its way to a connection, at the end of the port
+constexpr std::chrono::milliseconds kProbe{1000};
 constexpr int64_t kLeastBytesPerSecond = 65536;
 constexpr int64_t kMostUnsent = int64_t{1} << 20;  // bytes of parts: who reads so slowly has gone
 constexpr int kMostWaiting = 128 << 10;
@@ -96,6 +97,7 @@ void Connection::start(bool too_many) {
 void Connection::end() {
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
+  *gone_ = true;
   if (unsent_) *unsent_ = INT64_MIN / 2;
   take_back_bytes();
   boost::system::error_code ignored;
@@ -109,7 +111,22 @@ void Connection::set_deadline(int64_t bytes) {
       Clock::now() + shared_->options.idle_time + std::chrono::milliseconds(bytes * 1000 / kLeastBytesPerSecond);
 }
 
+// A peer that sends no more may still read, or have gone: its system answers bytes by a reset then. Any number of answers of 1xx may
+// stand before the one that counts (RFC 9110, 15.2); HTTP/1.0 has none.
+void Connection::look_for_peer(Clock::time_point now) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return;
+  if (info.tcpi_state == TCP_CLOSE) return end();
+  if (info.tcpi_state != TCP_CLOSE_WAIT || state_ != State::kHandling || old_version_) return;
+  if (now < probe_) return;
+  probe_ = now + kProbe;
+  send("HTTP/1.1 102 Processing\r\n\r\n");
+}
+
 void Connection::check_time(Clock::time_point now) {
+  if (state_ == State::kEnded) return;
+  if (in_parts_ || (state_ == State::kHandling && gone_.use_count() > 1)) look_for_peer(now);
   if (state_ == State::kHandling || state_ == State::kEnded) return;
   const bool idle = state_ == State::kReading && in_.empty() && !parser_->started();
   boost::system::error_code ignored;
@@ -189,6 +206,7 @@ void Connection::parse() {
 // False: it was refused.
 bool Connection::check_head() {
   keep_ = parser_->keep_alive();
+  old_version_ = parser_->old_version();
   const RequestHead head = parser_->head();
   head_only_ = head.method == "HEAD";
   if (std::optional<HttpResponse> refusal = shared_->handler->refuse(head)) {
@@ -211,8 +229,10 @@ void Connection::handle() {
       self->respond(std::move(response));
     });
   };
+  probe_ = {};
   const bool packed = parser_->head().content_coding == ContentCoding::kGzip;
   HttpRequest request = parser_->request();
+  request.gone = [gone = gone_] { return gone->load(); };
   if (packed && !request.body.empty() && !unpack(&request)) return;
   if (std::optional<HttpResponse> response = shared_->handler->handle(std::move(request), std::move(later)))
     respond(std::move(*response));

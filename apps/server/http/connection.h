@@ -66,6 +66,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void linger();
   void set_deadline(int64_t bytes);
   void take_back_bytes();
+  void look_for_peer(Clock::time_point now);
   class Parts;
 
   boost::asio::io_context& context_;
@@ -80,10 +81,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false, writing_ = false;
   bool keep_ = true;                              // the connection, after this answer
   bool head_only_ = false;                        // the request is HEAD
+  bool old_version_ = false;                      // it is of HTTP/1.0
   bool in_parts_ = false;                         // the answer has not come to its end
   std::shared_ptr<std::atomic<int64_t>> unsent_;  // bytes of parts that wait; negative: the connection has ended
-  int64_t wire_bytes_ = 0;                        // of this request
-  int64_t body_bytes_ = 0;                        // that were added to the metric
+  // It has ended. Handlers that work long keep it, too.
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
+  Clock::time_point probe_{};  // when to try whether a peer that sends no more still reads
+  int64_t wire_bytes_ = 0;     // of this request
+  int64_t body_bytes_ = 0;     // that were added to the metric
 };
 
 }  // namespace tenon::server

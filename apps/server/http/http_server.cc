@@ -58,6 +58,7 @@ class Worker {
   void stop() {
     context_.stop();
     if (thread_.joinable()) thread_.join();
+    for (const auto& c : connections_) c->end();  // whoever works for one sees that it has gone
     connections_.clear();
   }
 

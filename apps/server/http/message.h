@@ -44,6 +44,8 @@ struct HttpResponse {
 // A request whose body has come; one that was compressed is so no more.
 struct HttpRequest {
   std::string method, target, body;
+  // Whether who asked has gone: for handlers that work long. May be kept, and asked by any thread.
+  std::function<bool()> gone = {};
 };
 
 // What makes the answer, on the connection's thread, once.

@@ -83,6 +83,8 @@ int http_status(const Status& status) {
       return 503;
     case Code::kTimeout:
       return 504;
+    case Code::kInterrupted:  // who asked has gone
+      return 499;
     case Code::kUnsupported:
       return 501;
     default:

@@ -7,8 +7,6 @@
 namespace tenon::server {
 namespace {
 
-constexpr int kGone = 499;  // who asked
-
 class MadeAnswer : public Answer {
  public:
   explicit MadeAnswer(HttpResponse response) : response_(std::move(response)) {}
@@ -72,11 +70,11 @@ std::vector<std::string> TextApi::names() const {
 HttpResponse TextApi::stream(TextBatcher& batcher, std::string line) const {
   HttpResponse response{200, {}, "text/event-stream"};
   response.parts = [&batcher, line = std::move(line), timeout = request_timeout_](std::shared_ptr<PartSink> sink) {
-    const auto growing = std::make_shared<Growing>(std::move(sink));
-    TextRequest request{{line}, Clock::now() + timeout};
+    const auto growing = std::make_shared<Growing>(sink);
+    TextRequest request{{line}, Clock::now() + timeout, [sink] { return !sink->open(); }};
     request.takes = [growing](std::string_view so_far) { return growing->take(so_far); };
     request.ended = [growing, counted = Counted(batcher)](const Status& status) {
-      counted.end(status.code() == Code::kInterrupted ? kGone : http_status(status));
+      counted.end(http_status(status));
       growing->end(status);
     };
     if (batcher.submit(std::move(request))) return;
@@ -98,7 +96,7 @@ std::optional<HttpResponse> TextApi::predict(const Route& route, HttpRequest&& r
     parsed = Status(Code::kInvalid, "the model " + route.model + " cannot stream");
   if (!parsed.ok()) return counted.end(http_status(parsed.status())), error_of(parsed.status());
   if (parsed->stream) return stream(batcher, std::move(parsed->lines[0]));
-  TextRequest text{std::move(parsed->lines), Clock::now() + request_timeout_};
+  TextRequest text{std::move(parsed->lines), Clock::now() + request_timeout_, std::move(request.gone)};
   text.done = [counted, columns = parsed->columns, respond = std::move(respond)](Result<Lines> texts) {
     HttpResponse response = texts.ok() ? HttpResponse{200, text_answer(*texts, columns)} : error_of(texts.status());
     counted.end(response.status);

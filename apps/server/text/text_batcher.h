@@ -14,7 +14,10 @@ namespace tenon::server {
 struct TextRequest {
   Lines lines;  // at least one
   Clock::time_point deadline = Clock::time_point::max();
-  // Called once, by the batcher's thread: a text for each line, or why not, as BatchRequest::done. It must not throw.
+  // Whether who asked has gone: asked by the batcher's thread until it has answered. It must not throw.
+  std::function<bool()> gone = {};
+  // Called once, by the batcher's thread: a text for each line, or why not, as BatchRequest::done; kTimeout also where the deadline
+  // passes while the text is written, kInterrupted where who asked has gone. It must not throw.
   std::function<void(Result<Lines>)> done = {};
   // In place of it, of one line: as TextModel::stream() has it, and how it ended.
   TextModel::TakesText takes = {};
@@ -35,7 +38,6 @@ class TextBatcher : private JobWorker {
  private:
   int64_t max_rows() const override { return model_->max_lines(); }
   void work(std::span<JobPart> parts) override;
-  void write(std::span<JobPart> parts, int64_t lines);
 
   const std::unique_ptr<TextModel> model_;
   const std::shared_ptr<VersionMetrics> metrics_;

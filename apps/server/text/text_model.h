@@ -17,8 +17,11 @@ class TextModel {
  public:
   virtual ~TextModel() = default;
   virtual int64_t max_lines() const = 0;  // of a call of write()
-  // A text for each line. kInvalid names the line that cannot be read, of a request whose lines begin with number `first`.
-  virtual Result<Lines> write(const Lines& lines, int64_t first) = 0;
+  // Is asked between tokens; true: nobody waits for what is written any more.
+  using Interrupted = std::function<bool()>;
+  // A text for each line. kInvalid names the line that cannot be read, of a request whose lines begin with number `first`; kInterrupted
+  // where it was.
+  virtual Result<Lines> write(const Lines& lines, int64_t first, const Interrupted& interrupted) = 0;
   // Whether it can show a text as it grows.
   virtual bool streams() const { return false; }
   // `takes` gets all of the text so far, now and then, and at the end; false: nobody reads it any more. REQUIRED: streams().

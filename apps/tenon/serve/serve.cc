@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -55,7 +56,8 @@ void declare_serve(Flags& flags, const std::vector<std::string>&) {
   flags.integer("batch_timeout_micros", 0, "how long a request may wait for others while the server is busy", 0,
                 10000000);
   flags.integer("max_queue_rows", 512, "rows that may wait, for each version; then the answer is 429", 1, 1 << 20);
-  flags.integer("request_timeout_ms", 30000, "how long a request may wait; then the answer is 504", 1, 1 << 30);
+  flags.integer("request_timeout_ms", 30000,
+                "how long a request may wait, and one for a text be written; then the answer is 504", 1, 1 << 30);
   flags.integer("max_body_bytes", int64_t{64} << 20, "of a request; beyond it the answer is 413", 1024,
                 int64_t{1} << 32);
   flags.integer("max_connections", 4096, "beyond it the answer is 503", 1, 1 << 20);
@@ -146,13 +148,27 @@ std::vector<TextModelNamed> texts_named(const Flags& flags, const std::vector<se
   return out;
 }
 
+std::unique_ptr<server::TextModel> open_text_model(const TextModelNamed& named, const std::string& device) {
+  // Its directory came by another flag than those who open it have.
+  const auto by_flag = [&](const std::string& message) {
+    const std::string own = "--model_dir";
+    return message.starts_with(own) ? "--" + named.flag + message.substr(own.size()) : message;
+  };
+  try {
+    return named.flag == "generate" ? generation_model(named.directory, device)
+                                    : translation_model(named.directory, device, named.flag == "summarize");
+  } catch (const UsageError& e) {
+    throw UsageError{by_flag(e.message)};
+  } catch (const Error& e) {
+    throw Error(Status(e.status().code(), by_flag(e.status().message())));
+  }
+}
+
 server::TextModels text_models(const Flags& flags, const std::vector<TextModelNamed>& named, server::Metrics* metrics) {
   server::TextModels out;
   const std::string& device = flags.text("device");
   for (const TextModelNamed& n : named) {
-    auto model = n.flag == "generate" ? generation_model(n.directory, device)
-                                      : translation_model(n.directory, device, n.flag == "summarize");
-    out[n.name] = std::make_unique<server::TextBatcher>(std::move(model), batch_options(flags),
+    out[n.name] = std::make_unique<server::TextBatcher>(open_text_model(n, device), batch_options(flags),
                                                         metrics->version(n.name, server::kTextVersion));
   }
   return out;
@@ -212,6 +228,20 @@ std::map<std::string, int64_t> checked_dims(const Flags& flags, const std::vecto
   return dims;
 }
 
+// Both at once, so that the end takes as long as a request may beyond `grace`, and what it takes to say that one took longer. False:
+// some are left.
+bool drain(server::HttpServer& http, server::GrpcServer* grpc, milliseconds grace, milliseconds request_timeout) {
+  const milliseconds limit = request_timeout + milliseconds(1000);
+  std::future<bool> calls;
+  if (grpc)
+    calls = std::async(std::launch::async, [=] {
+      std::this_thread::sleep_for(grace);
+      return grpc->drain(limit);
+    });
+  const bool all = http.drain(grace, limit);
+  return (!grpc || calls.get()) && all;
+}
+
 int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   const std::vector<server::ModelConfig> configs = served_models_of(flags, words);
   const std::vector<TextModelNamed> named = texts_named(flags, configs);
@@ -246,8 +276,7 @@ int run_serve(const Flags& flags, const std::vector<std::string>& words) {
   while (!interrupted()) std::this_thread::sleep_for(milliseconds(20));
   api.end_ready();
   if (grpc) grpc->set_ready(false);
-  bool all = server->drain(seconds_of(flags, "drain_seconds"), rest.request_timeout);
-  if (grpc) all &= grpc->drain(rest.request_timeout);
+  const bool all = drain(*server, grpc.get(), seconds_of(flags, "drain_seconds"), rest.request_timeout);
   server->stop();
   if (!all) throw Error(Status(Code::kTimeout, "some requests had no answer in time"));
   return 0;

@@ -16,14 +16,14 @@ class Translation : public server::TextModel {
  public:
   explicit Translation(std::unique_ptr<Translator> translator) : translator_(std::move(translator)) {}
   int64_t max_lines() const override { return kLines; }
-  Result<server::Lines> write(const server::Lines& lines, int64_t first) override {
+  Result<server::Lines> write(const server::Lines& lines, int64_t first, const Interrupted& interrupted) override {
     std::vector<Sentence> sentences;
     for (const std::string& line : lines) {
       sentences.push_back({.source = line});
-      if (const Status status = translator_->check_text(sentences.back()); !status.ok())
+      if (const Status status = translator_->check_uncut(sentences.back()); !status.ok())
         return Status(status.code(), element(first, sentences.size() - 1) + status.message());
     }
-    translator_->translate(sentences);
+    translator_->translate(sentences, {}, interrupted);
     server::Lines out;
     for (Sentence& sentence : sentences) out.push_back(std::move(sentence.translation));
     return out;
@@ -38,10 +38,10 @@ class Generation : public server::TextModel {
  public:
   explicit Generation(std::unique_ptr<Generator> generator) : generator_(std::move(generator)) {}
   int64_t max_lines() const override { return kLines; }
-  Result<server::Lines> write(const server::Lines& lines, int64_t first) override {
+  Result<server::Lines> write(const server::Lines& lines, int64_t first, const Interrupted& interrupted) override {
     std::vector<Prompt> prompts;
     for (const std::string& line : lines) prompts.push_back({line, element(first, prompts.size())});
-    return generator_->texts(prompts);
+    return generator_->texts(prompts, {}, interrupted);
   }
   bool streams() const override { return true; }
   Status stream(const std::string& line, const TakesText& takes) override {

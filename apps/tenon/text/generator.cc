@@ -40,7 +40,8 @@ Generator::Generator(const Flags& flags, const Params& params)
   strategy_.warm_start({.ckpt_to_initialize_from = trained_checkpoint(flags)});
 }
 
-std::vector<std::string> Generator::texts(const std::vector<Prompt>& prompts, const ShowsText& grows) {
+std::vector<std::string> Generator::texts(const std::vector<Prompt>& prompts, const ShowsText& grows,
+                                          const std::function<bool()>& interrupted) {
   const auto rows = static_cast<int64_t>(prompts.size());
   std::vector<int32_t> ids(prompts.size() * static_cast<size_t>(length_), Subtokenizer::kPad);
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -48,7 +49,8 @@ std::vector<std::string> Generator::texts(const std::vector<Prompt>& prompts, co
     std::copy(prompt.begin(), prompt.end(), ids.begin() + static_cast<std::ptrdiff_t>(i) * length_);
   }
   const auto shows = show_first(grows, [this](const auto& so_far) { return decoded(so_far); });
-  const std::vector<int32_t> written = write_({{"prompt", Array(ids, {rows, length_})}}, 0, shows).ids.to<int32_t>();
+  const std::vector<int32_t> written =
+      write_({{"prompt", Array(ids, {rows, length_})}}, 0, shows, interrupted).ids.to<int32_t>();
   check_weights(strategy_);
   std::vector<std::string> out;
   for (size_t i = 0; i < prompts.size(); ++i) {

@@ -1,6 +1,7 @@
 // Text that goes on where a prompt ends, by a model that `tenon train gpt` made.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,8 +24,9 @@ class Generator {
   // The flags are those of `tenon generate`. Throws UsageError, or Error where the vocabulary is not the model's.
   Generator(const Flags& flags, const Params& params);
 
-  // All at once, each with what follows it; `grows` shows the first as it is written.
-  std::vector<std::string> texts(const std::vector<Prompt>& prompts, const ShowsText& grows = {});
+  // All at once, each with what follows it; `grows` shows the first as it is written, `interrupted` ends that, as Decoder has it.
+  std::vector<std::string> texts(const std::vector<Prompt>& prompts, const ShowsText& grows = {},
+                                 const std::function<bool()>& interrupted = {});
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:

@@ -34,7 +34,7 @@ Translator::Translator(TranslatorOptions options, const Params& params)
 
 void Translator::load(const std::string& checkpoint) { strategy_.warm_start({.ckpt_to_initialize_from = checkpoint}); }
 
-void Translator::translate(std::vector<Sentence>& lines, const ShowsText& grows) {
+void Translator::translate(std::vector<Sentence>& lines, const ShowsText& grows, const std::function<bool()>& ends) {
   std::vector<size_t> order;  // of those that say something, the short ones first
   for (size_t i = 0; i < lines.size(); ++i) {
     encode(lines[i]);
@@ -44,8 +44,8 @@ void Translator::translate(std::vector<Sentence>& lines, const ShowsText& grows)
                    [&](size_t a, size_t b) { return lines[a].ids.size() < lines[b].ids.size(); });
   const auto most = static_cast<size_t>(options_.batch);
   for (size_t at = 0; at < order.size(); at += most) {
-    if (interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
-    translate(lines, std::span(order).subspan(at, std::min(most, order.size() - at)), grows);
+    if (ends ? ends() : interrupted()) throw Error(Status(Code::kInterrupted, "interrupted"));
+    translate(lines, std::span(order).subspan(at, std::min(most, order.size() - at)), grows, ends);
   }
 }
 
@@ -57,15 +57,27 @@ Status Translator::check_text(const Sentence& line) const {
   return encoded.ok() ? encoded : Status(encoded.code(), where(line) + encoded.message());
 }
 
+size_t Translator::most_read() const {
+  return static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length) - 1;
+}
+
+Status Translator::check_uncut(const Sentence& line) const {
+  std::vector<int32_t> ids;
+  const Status encoded = words_.encode(Subtokenizer::cleaned(line.source), ids);
+  if (!encoded.ok()) return Status(encoded.code(), where(line) + encoded.message());
+  if (!options_.tells_of_cuts || ids.size() <= most_read()) return {};
+  return Status(Code::kInvalid, where(line) + format("%zu tokens, expected at most %zu", ids.size(), most_read()));
+}
+
 void Translator::encode(Sentence& line) const {
   check(check_text(line));
   line.ids.clear();
   check(words_.encode(Subtokenizer::cleaned(line.source), line.ids));
-  const auto most = static_cast<size_t>(options_.padded_length > 0 ? options_.padded_length : options_.source_length);
-  if (line.ids.size() >= most) {
+  const size_t most = most_read();
+  if (line.ids.size() > most) {
     if (options_.tells_of_cuts)
-      print_error(where(line) + format("%zu tokens, cut to %zu, the most that are read", line.ids.size(), most - 1));
-    line.ids.resize(most - 1);
+      print_error(where(line) + format("%zu tokens, cut to %zu, the most that are read", line.ids.size(), most));
+    line.ids.resize(most);
   }
   line.ids.push_back(Subtokenizer::kEos);
 }
@@ -82,7 +94,8 @@ Decoder& Translator::decoder(int64_t length, int64_t max_length) {
 // Up to its end.
 std::string Translator::text_of(std::span<const int32_t> ids) const { return words_.decode(ids.first(written(ids))); }
 
-void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows) {
+void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows,
+                           const std::function<bool()>& ends) {
   const bool padded = options_.padded_length > 0;
   const auto longest = static_cast<int64_t>(lines[which.back()].ids.size());
   const int64_t length = padded ? options_.padded_length : size_of_program(longest);
@@ -99,7 +112,7 @@ void Translator::translate(std::vector<Sentence>& lines, std::span<const size_t>
   const Arrays inputs{{"inputs", Array(ids, {batch, length})}};
   const int64_t most = target > 0 ? max_length : std::min(max_length, longest + options_.extra_length);
   const auto shows = show_first(grows, [&](const auto& so_far) { return text_of(so_far); });
-  const Decoded found = decode(inputs, most, shows);
+  const Decoded found = decode(inputs, most, shows, ends);
   check_weights(strategy_);
   const std::vector<int32_t> all = found.ids.to<int32_t>();
   const std::vector<double> scores = found.scores.to<double>();

@@ -1,6 +1,7 @@
 // Lines of text in one language to lines in another, by a model that `tenon train transformer` made.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -45,16 +46,21 @@ class Translator {
   void load(const std::string& checkpoint);
   // An error, which names the line, where it is no UTF-8.
   Status check_text(const Sentence& line) const;
+  // For who is not told of cuts: also where it has more tokens than are read, unless cuts are as it should be (no tells_of_cuts).
+  Status check_uncut(const Sentence& line) const;
   // Gives each its translation; an empty line has an empty one. `grows`, where it is given, shows that of the only line as it is
-  // written; REQUIRED then: a beam_size of 1.
-  void translate(std::vector<Sentence>& lines, const ShowsText& grows = {});
+  // written; REQUIRED then: a beam_size of 1. `ends` is asked between tokens; true: kInterrupted. Without it a signal ends the writing
+  // between batches.
+  void translate(std::vector<Sentence>& lines, const ShowsText& grows = {}, const std::function<bool()>& ends = {});
   int64_t tokens() const { return tokens_; }  // written so far
 
  private:
   std::string where(const Sentence& line) const;  // "FILE:LINE: "
   void encode(Sentence& line) const;
+  size_t most_read() const;  // tokens of a line
   Decoder& decoder(int64_t length, int64_t max_length);
-  void translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows);
+  void translate(std::vector<Sentence>& lines, std::span<const size_t> which, const ShowsText& grows,
+                 const std::function<bool()>& ends);
   std::string text_of(std::span<const int32_t> ids) const;
 
   TranslatorOptions options_;

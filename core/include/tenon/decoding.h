@@ -68,7 +68,7 @@ class DecodeState {
   Tensor rows_read();
 
   std::map<std::string, Tensor> now_, next_;
-  Tensor position_;                 // of the token that is read
+  Tensor position_;  // of the token that is read
   // i32[rows, max_length]: the row in which a sequence's token at a place was appended; absent: its own
   Tensor writers_;
   Tensor writers_with_this_, read_;  // of this token too; as rows of [rows * max_length, ..]
@@ -92,6 +92,10 @@ class Decoder {
   // tokens stay.
   using Shows = std::function<void(const Decoded& so_far)>;
   Decoded operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows);
+  // The same for who may not want them to the end: `interrupted` is asked as often, between tokens; true ends the writing
+  // with an error of code kInterrupted. Any beam_size where `shows` is empty.
+  Decoded operator()(const Arrays& inputs, int64_t max_steps, const Shows& shows,
+                     const std::function<bool()>& interrupted);
 
  private:
   struct Impl;

@@ -78,6 +78,7 @@ class GrpcConnection:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.bytes, self.next, self.last = b"", 1, None  # the last stream that the server takes, once it said so
+        self.heads = b""  # of the last call's answer
         self.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(SETTINGS, 0, 0, b""))
 
     def __enter__(self):
@@ -129,21 +130,28 @@ class GrpcConnection:
             self.last = struct.unpack(">I", payload[:4])[0]
         return kind, flags, stream, payload
 
-    def call(self, path, message):
-        """The answer's message; None where the call failed. NotAccepted: it may be made again elsewhere."""
+    def begin(self, path, message):
+        """Its stream."""
         stream, self.next = self.next, self.next + 2
         pairs = ((":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "localhost"), ("te", "trailers"),
                  ("content-type", "application/grpc"))
         block = b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode() for name, value in pairs)
         self.send(self.frame(HEADERS, END_HEADERS, stream, block) +
                   self.frame(DATA, END_STREAM, stream, b"\0" + struct.pack(">I", len(message)) + message))
-        answer = b""
+        return stream
+
+    def call(self, path, message):
+        """The answer's message; None where the call failed. NotAccepted: it may be made again elsewhere."""
+        stream = self.begin(path, message)
+        answer = self.heads = b""
         while (got := self.receive()) is not None:
             kind, flags, of, payload = got
             if kind == GOAWAY and self.last < stream:
                 raise NotAccepted
             if of != stream or kind not in (DATA, HEADERS, RST_STREAM):
                 continue
+            if kind == HEADERS:
+                self.heads += payload
             if kind == DATA:
                 answer += payload
             if kind == RST_STREAM:

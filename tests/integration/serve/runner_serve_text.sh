@@ -21,7 +21,7 @@ expect 2 "--generate: expected NAME=DIR, found 'gpt'" "${serve[@]}" --generate g
 expect 2 "--generate: two models are called 'a'" "${serve[@]}" --generate "a=$work/gpt" --translate "a=$work/transformer"
 expect 1 'the model gpt does not translate; transformer does' "${serve[@]}" --translate "a=$work/gpt"
 expect 1 'the model transformer does not continue text; gpt does' "${serve[@]}" --generate "a=$work/transformer"
-expect 1 'nowhere' "${serve[@]}" --generate "a=$work/nowhere"
+expect 1 "--generate: no directory '$work/nowhere'" "${serve[@]}" --generate "a=$work/nowhere"
 python3 "$here/serve_text_test.py" "$tenon" "$work/gpt" "$work/transformer" "$work" || complain 'texts'
 if command -v chromium >/dev/null; then
   python3 "$here/page_text_test.py" "$tenon" "$work/transformer" "${@:2}" || complain 'page_text_test.py'

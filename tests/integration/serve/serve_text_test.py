@@ -4,11 +4,15 @@
 Usage: serve_text_test.py TENON GPT_DIR TRANSFORMER_DIR WORK
 """
 import json
+import os
+import socket
 import subprocess
 import sys
 import threading
 import urllib.error
 import urllib.request
+
+import grpc_calls
 
 FAILED = []
 
@@ -25,7 +29,16 @@ class Served:
         line = {}
         while line.get("event") != "address":
             line = json.loads(self.process.stdout.readline())
-        self.address = line["address"]
+            if line.get("event") == "grpc":
+                self.grpc_port = line["port"]
+        self.address, self.port = line["address"], line["port"]
+
+    def begin(self, model, texts):
+        """A connection whose request has been sent."""
+        body = json.dumps({"instances": texts}).encode()
+        connection = socket.create_connection(("127.0.0.1", self.port))
+        connection.sendall(b"POST /v1/models/%s:predict HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n" % (model.encode(), len(body)) + body)
+        return connection
 
     def get(self, path):
         return json.loads(urllib.request.urlopen(self.address + path).read())
@@ -104,6 +117,7 @@ def check_refusals(served):
     refused("too many", "gpt", {"instances": ["a"] * 600}, 400, "the request has 600 texts, the server takes at most 512")
     refused("a prompt that leaves no room", "gpt", {"instances": ["a", "After 3 comes " * 40]}, 400, "element 1: the prompt has")
     refused("a verb of tensors", "gpt", {"examples": []}, 400, "expected :predict", "classify")
+    refused("a line that would be cut", "to_german", {"instances": ["a", "one " * 2000]}, 400, "tokens, expected at most 1023")
     refused("another signature", "gpt", {"instances": ["a"], "signature_name": "none"}, 400, 'name: "none" not found')
     refused("another version", "gpt/versions/2", {"instances": ["a"]}, 404, "has version 1 alone")
     found = served.events("gpt", "After 3 comes " * 40)
@@ -117,10 +131,47 @@ def check_metrics(served):
         return next((float(line[len(start):]) for line in lines if line.startswith(start)), None)
     of = {"model": "to_german", "version": "1"}
     check("requests for texts are counted", value("tenon_requests_total", **of, code="200") == 10, lines)
-    check("lines of batches are counted", value("tenon_batch_rows_sum", **of) == 12, lines)
+    check("lines of batches are counted", value("tenon_batch_rows_sum", **of) == 14, lines)
     check("tokens are counted", value("tenon_tokens_total", **of) > 0 and value("tenon_tokens_total", model="gpt", version="1") > 0, lines)
     check("lines that wait are told", value("tenon_queue_rows", **of) == 0, lines)
     check("refused requests are counted", value("tenon_requests_total", model="gpt", version="1", code="400") >= 5, lines)
+
+
+# They take a minute and more; the tests end them.
+LONG = ["one two " * 450] * 64
+
+
+def check_gone(served):
+    """A text is written only as long as somebody waits for it: the next one does not wait until the time of both is over."""
+    served.begin("to_german", LONG).close()
+    check("a connection that ends ends the writing", served.post("to_german", {"instances": ["three"]})[0] == 200)
+    connection = served.begin("to_german", ["three"])
+    connection.shutdown(socket.SHUT_WR)
+    answer = connection.makefile("rb").read()
+    check("one that sends no more is answered", b"HTTP/1.1 200 OK" in answer, answer)
+    if not hasattr(served, "grpc_port"):
+        return
+    path = "/tensorflow.serving.PredictionService/Predict"
+    with grpc_calls.GrpcConnection(served.grpc_port) as connection:
+        stream = connection.begin(path, grpc_calls.predict_request("to_german", "inputs", [line.encode() for line in LONG[:4]]))  # one frame
+        connection.send(connection.frame(grpc_calls.RST_STREAM, 0, stream, b"\0\0\0\x08"))
+        short = grpc_calls.predict_request("to_german", "inputs", [b"three"])
+        check("a call that is cancelled ends the writing", connection.call(path, short) is not None, connection.heads)
+        connection.call(path, grpc_calls.predict_request("no\x1bne", "inputs", [b"three"]))
+        check("a name in an error is fit for a terminal", b"no\\x1bne" in connection.heads, connection.heads)
+
+
+def check_deadline(tenon, transformer):
+    served = Served(tenon, "serve", "--device", "cpu", "--translate", f"to_german={transformer}", "--request_timeout_ms", "1000")
+    try:
+        status, _, body = served.post("to_german", {"instances": LONG})
+        check("a text whose time is over is answered", status == 504 and "Deadline exceeded" in body, (status, body))
+        connection = served.begin("to_german", LONG)
+        served.process.terminate()
+        check("the end waits for no text whose time is over", served.process.wait(60) in (0, 1), served.process.returncode)
+        connection.close()
+    finally:
+        served.process.kill()
 
 
 def check_end(served):
@@ -135,17 +186,20 @@ def check_end(served):
 
 def main():
     tenon, gpt, transformer, work = sys.argv[1:]
-    served = Served(tenon, "serve", "--device", "cpu", "--generate", f"gpt={gpt}", "--translate", f"to_german={transformer}")
+    grpc = ["--grpc_port", "0"] if os.path.exists(os.path.join(os.path.dirname(tenon), "../lib/tenon/server/grpc.so")) else []
+    served = Served(tenon, "serve", "--device", "cpu", "--generate", f"gpt={gpt}", "--translate", f"to_german={transformer}", *grpc)
     try:
         check_generation(served, tenon, gpt)
         check_translation(served, tenon, transformer, work)
         check_refusals(served)
         check_metrics(served)
         check_generation(served, tenon, gpt)  # and it goes on
+        check_gone(served)
         check_end(served)
         check("SIGTERM ends it in order", served.process.wait(60) == 0, served.process.returncode)
     finally:
         served.process.kill()
+    check_deadline(tenon, transformer)
     sys.exit(1 if FAILED else 0)
 
 

@@ -333,6 +333,35 @@ TEST(Decoder, EndsWhereWhoWatchesThrows) {
   EXPECT_EQ(decoder(in).ids.to<int32_t>(), decoder_of(table, {.beam_size = 1})(in).ids.to<int32_t>());
 }
 
+TEST(Decoder, WritesWithBeamsInPartsWhatOneCallWrites) {
+  const Table table(3, 2, 12, 60);
+  const Arrays in{{"table", table.array()}};
+  const Decoded whole = decoder_of(table, {.beam_size = 3})(in, 50);
+  int asked = 0;
+  const Decoded last = decoder_of(table, {.beam_size = 3})(in, 50, nullptr, [&] { return ++asked, false; });
+  EXPECT_GT(asked, 1);
+  EXPECT_EQ(last.steps, whole.steps);
+  EXPECT_EQ(last.ids.to<int32_t>(), whole.ids.to<int32_t>());
+  EXPECT_EQ(last.scores.to<double>(), whole.scores.to<double>());
+}
+
+TEST(Decoder, EndsWhereItIsInterrupted) {
+  const Table table(3, 2, 12, 20);
+  const Arrays in{{"table", table.array()}};
+  for (const int64_t beams : {1, 2}) {
+    Decoder decoder = decoder_of(table, {.beam_size = beams});
+    int asked = 0;
+    try {
+      decoder(in, 0, nullptr, [&] { return ++asked == 2; });
+      FAIL() << "expected an error";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status().code(), Code::kInterrupted);
+    }
+    EXPECT_EQ(asked, 2);
+    EXPECT_EQ(decoder(in).ids.to<int32_t>(), decoder_of(table, {.beam_size = beams})(in).ids.to<int32_t>());
+  }
+}
+
 TEST(Decoder, ShowsNoBeams) {
   const Table table(3, 2, 12, 20);
   try {

@@ -17,7 +17,8 @@ namespace {
 // TensorFlow's numbers of types.
 constexpr int kFloat = 1, kInt32 = 3, kUint8 = 4, kString = 7, kInt64 = 9, kBool = 10;
 // gRPC's codes.
-constexpr int kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5, kResourceExhausted = 8, kInternal = 13;
+constexpr int kCancelled = 1, kInvalidArgument = 3, kDeadlineExceeded = 4, kNotFound = 5, kResourceExhausted = 8,
+              kInternal = 13;
 
 template <class T>
 GrpcTensor tensor(int dtype, std::vector<int64_t> dims, const std::vector<T>& values) {
@@ -39,8 +40,10 @@ std::vector<T> values_of(const GrpcTensor& t) {
 class Shouting : public TextModel {
  public:
   int64_t max_lines() const override { return 2; }
-  Result<Lines> write(const Lines& lines, int64_t /*first*/) override {
+  Result<Lines> write(const Lines& lines, int64_t /*first*/, const Interrupted& interrupted) override {
     Lines out = lines;
+    while (lines[0] == "for ever")
+      if (interrupted()) return Status(Code::kInterrupted, "nobody waits");
     for (std::string& line : out)
       for (char& c : line) c = static_cast<char>(std::toupper(c));
     return out;
@@ -313,6 +316,9 @@ TEST_F(GrpcApiTest, WritesTexts) {
                  "input \"inputs\": expected shape [-1] with at least one text");
   expect_refused(write({{"inputs", {kString, {5}, {}, {"a", "b", "c", "d", "e"}}}}), kInvalidArgument,
                  "the request has 5 texts, the server takes at most 4");
+  GrpcPrediction cancelled{{.name = "shout"}, {{"inputs", {kString, {1}, {}, {"for ever"}}}}, {}};
+  cancelled.gone = [asked = 0]() mutable { return ++asked == 5; };
+  expect_refused(begin(std::move(cancelled)).get(), kCancelled, "who asked has gone");
   expect_refused(write({{"inputs", {kString, {1}, {}, {"a"}}}}, {.name = "shout", .version = 2}), kNotFound,
                  "the model of text shout has version 1 alone, and no labels");
   EXPECT_EQ(api->metadata({.name = "shout"}).signatures[0].inputs.at("inputs").dtype, kString);

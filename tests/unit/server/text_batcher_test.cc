@@ -1,6 +1,7 @@
 // Which texts are written together. The model's calls are held back, so that the order is a matter of construction.
 #include "server/text/text_batcher.h"
 
+#include <algorithm>
 #include <future>
 
 #include "server/text/text_requests.h"
@@ -9,7 +10,7 @@
 namespace tenon::server {
 namespace {
 
-// Writes each line twice; "bad" is an error, "throws" is thrown.
+// Writes each line twice; "bad" is an error, "throws" is thrown, "for ever" has no end.
 class Doubling : public TextModel {
  public:
   std::shared_ptr<Gate> gate = std::make_shared<Gate>();
@@ -18,10 +19,13 @@ class Doubling : public TextModel {
   int64_t max_lines() const override { return 3; }
   bool streams() const override { return true; }
   int64_t tokens() const override { return tokens_; }
-  Result<Lines> write(const Lines& lines, int64_t first) override {
+  Result<Lines> write(const Lines& lines, int64_t first, const Interrupted& interrupted) override {
     gate->pass();
     calls->push_back(lines.size());
     Lines out;
+    const bool ends = std::find(lines.begin(), lines.end(), "for ever") == lines.end();
+    while (!ends)
+      if (interrupted()) return Status(Code::kInterrupted, "nobody waits");
     for (const std::string& line : lines) {
       if (line == "bad") return Status(Code::kInvalid, "line " + std::to_string(first + std::ssize(out)) + " is bad");
       if (line == "throws") throw std::runtime_error("thrown");
@@ -32,6 +36,8 @@ class Doubling : public TextModel {
   }
   Status stream(const std::string& line, const TakesText& takes) override {
     gate->pass();
+    while (line == "for ever" && takes("")) {
+    }
     for (size_t n = 1; n <= line.size(); ++n)
       if (!takes(std::string_view(line).substr(0, n))) return Status(Code::kInterrupted, "nobody reads it any more");
     return {};
@@ -40,6 +46,8 @@ class Doubling : public TextModel {
  private:
   int64_t tokens_ = 0;
 };
+
+constexpr auto kNoDeadline = std::chrono::steady_clock::time_point::max();
 
 class TextBatcherTest : public ::testing::Test {
  protected:
@@ -53,18 +61,21 @@ class TextBatcherTest : public ::testing::Test {
   ~TextBatcherTest() override {
     if (gate) gate->open();
   }
-  std::optional<std::future<Result<Lines>>> ask(const Lines& lines, std::chrono::steady_clock::time_point deadline =
-                                                                        std::chrono::steady_clock::time_point::max()) {
+  std::optional<std::future<Result<Lines>>> ask(const Lines& lines,
+                                                std::chrono::steady_clock::time_point deadline = kNoDeadline,
+                                                std::function<bool()> gone = {}) {
     const auto promise = std::make_shared<std::promise<Result<Lines>>>();
-    TextRequest request{lines, deadline, [promise](Result<Lines> texts) { promise->set_value(std::move(texts)); }};
+    TextRequest request{lines, deadline, std::move(gone)};
+    request.done = [promise](Result<Lines> texts) { promise->set_value(std::move(texts)); };
     if (!batcher->submit(std::move(request))) return std::nullopt;
     return promise->get_future();
   }
   // Takes `most` parts.
-  std::future<std::pair<std::string, Status>> stream(const std::string& line, size_t most) {
+  std::future<std::pair<std::string, Status>> stream(const std::string& line, size_t most,
+                                                     std::chrono::milliseconds time = std::chrono::hours(1)) {
     const auto promise = std::make_shared<std::promise<std::pair<std::string, Status>>>();
     const auto last = std::make_shared<std::string>();
-    TextRequest request{{line}};
+    TextRequest request{{line}, std::chrono::steady_clock::now() + time};
     request.takes = [last, most](std::string_view so_far) { return *last = so_far, so_far.size() < most; };
     request.ended = [promise, last](const Status& status) { promise->set_value({*last, status}); };
     EXPECT_TRUE(batcher->submit(std::move(request)));
@@ -174,6 +185,52 @@ TEST_F(TextBatcherTest, StreamsATextAsItGrowsUntilNobodyReads) {
   const auto [part, cut] = stream("abc", 2).get();
   EXPECT_EQ(part, "ab");
   EXPECT_EQ(cut.code(), Code::kInterrupted);
+}
+
+TEST_F(TextBatcherTest, WritingEndsWhereWhoAskedHasGone) {
+  make();
+  auto left = ask({"for ever"}, kNoDeadline, [asked = 0]() mutable { return ++asked == 5; });
+  EXPECT_EQ(left->get().status().code(), Code::kInterrupted);
+  EXPECT_EQ(*ask({"a"})->get(), Lines{"aa"});
+}
+
+TEST_F(TextBatcherTest, WritingEndsWhereItsTimeIsOver) {
+  make();
+  auto late = ask({"for ever"}, std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  EXPECT_EQ(late->get().status().code(), Code::kTimeout);
+  EXPECT_EQ(*ask({"a"})->get(), Lines{"aa"});
+}
+
+TEST_F(TextBatcherTest, WhatIsStreamedEndsWhereItsTimeIsOver) {
+  make();
+  EXPECT_EQ(stream("for ever", 9, std::chrono::milliseconds(50)).get().second.code(), Code::kTimeout);
+  EXPECT_EQ(*ask({"a"})->get(), Lines{"aa"});
+}
+
+TEST_F(TextBatcherTest, TheLinesOfWhoHasGoneAreNotWritten) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto left = ask({"for ever"}, kNoDeadline, [] { return true; }), c = ask({"c"});
+  gate->open();
+  EXPECT_EQ(left->get().status().code(), Code::kInterrupted);
+  EXPECT_EQ(*c->get(), Lines{"cc"});
+  EXPECT_EQ(*calls, (std::vector<size_t>{1, 1}));
+}
+
+// The other one waits until then.
+TEST_F(TextBatcherTest, WhoseTimeIsOverIsToldWhileOthersAreWritten) {
+  make();
+  gate->close();
+  auto a = ask({"a"});
+  gate->wait_for_call();
+  auto late = ask({"for ever"}, std::chrono::steady_clock::now() + std::chrono::milliseconds(50));
+  const auto told = [&] { return late->wait_for(std::chrono::seconds(0)) == std::future_status::ready; };
+  auto other = ask({"for ever"}, kNoDeadline, told);
+  gate->open();
+  EXPECT_EQ(other->get().status().code(), Code::kInterrupted);
+  EXPECT_EQ(late->get().status().code(), Code::kTimeout);
 }
 
 TEST_F(TextBatcherTest, WhatIsStreamedGoesAloneInItsTurn) {

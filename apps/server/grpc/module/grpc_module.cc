@@ -14,8 +14,12 @@
 namespace tenon::server {
 namespace {
 
-grpc::Status grpc_status(const GrpcStatus& status) {
-  return status.code == 0 ? grpc::Status::OK : grpc::Status(static_cast<grpc::StatusCode>(status.code), status.message);
+grpc::Status refusal(const GrpcHandler& handler, grpc::StatusCode code, const std::string& message) {
+  return {code, handler.shown(message)};
+}
+grpc::Status grpc_status(const GrpcHandler& handler, const GrpcStatus& status) {
+  return status.code == 0 ? grpc::Status::OK
+                          : refusal(handler, static_cast<grpc::StatusCode>(status.code), status.message);
 }
 
 GrpcModel read_model(const proto::ModelSpec& from) {
@@ -104,14 +108,15 @@ class Predictions final : public proto::PredictionService::CallbackService {
     int64_t budget = max_tensor_bytes_;
     for (const auto& [name, tensor] : request->inputs())
       if (const std::string wrong = read_tensor(tensor, &budget, &prediction.inputs[name]); !wrong.empty())
-        return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "input \"" + name + "\": " + wrong});
+        return end(context, refusal(*handler_, grpc::StatusCode::INVALID_ARGUMENT, "input \"" + name + "\": " + wrong));
+    prediction.gone = [context] { return context->IsCancelled(); };
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    handler_->predict(std::move(prediction), [reactor, response](GrpcAnswer&& answer) {
+    handler_->predict(std::move(prediction), [this, reactor, response](GrpcAnswer&& answer) {
       if (answer.status.code == 0) {
         write_model(answer.model, response->mutable_model_spec());
         for (const auto& [name, tensor] : answer.outputs) write_tensor(tensor, &(*response->mutable_outputs())[name]);
       }
-      reactor->Finish(grpc_status(answer.status));
+      reactor->Finish(grpc_status(*handler_, answer.status));
     });
     return reactor;
   }
@@ -133,8 +138,8 @@ class Predictions final : public proto::PredictionService::CallbackService {
     for (const proto::InferenceTask& task : request->tasks()) {
       const auto read = read_task(task);
       if (!read)
-        return end(context,
-                   {grpc::StatusCode::UNIMPLEMENTED, "Unsupported signature method_name: " + task.method_name()});
+        return end(context, refusal(*handler_, grpc::StatusCode::UNIMPLEMENTED,
+                                    "Unsupported signature method_name: " + task.method_name()));
       if (inference.tasks.size() == kMostTasks)
         return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "there are more tasks than a call may have"});
       inference.tasks.push_back(*read);
@@ -156,12 +161,13 @@ class Predictions final : public proto::PredictionService::CallbackService {
     if (!allowed(*handler_, *context)) return end(context, unauthenticated());
     for (const std::string& field : request->metadata_field())
       if (field != "signature_def")
-        return end(context, {grpc::StatusCode::INVALID_ARGUMENT, "Metadata field " + field + " is not supported"});
+        return end(context, refusal(*handler_, grpc::StatusCode::INVALID_ARGUMENT,
+                                    "Metadata field " + field + " is not supported"));
     if (request->metadata_field().empty())
       return end(context, {grpc::StatusCode::INVALID_ARGUMENT,
                            "GetModelMetadataRequest must specify at least one metadata_field"});
     const GrpcMetadata found = handler_->metadata(read_model(request->model_spec()));
-    if (found.status.code != 0) return end(context, grpc_status(found.status));
+    if (found.status.code != 0) return end(context, grpc_status(*handler_, found.status));
     write_model(found.model, response->mutable_model_spec());
     proto::SignatureDefMap map;
     for (const GrpcSignature& signature : found.signatures)
@@ -178,9 +184,9 @@ class Predictions final : public proto::PredictionService::CallbackService {
   template <class Write>
   grpc::ServerUnaryReactor* infer(grpc::CallbackServerContext* context, GrpcInference&& inference, Write write) {
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    handler_->infer(std::move(inference), [reactor, write](GrpcResults&& results) {
+    handler_->infer(std::move(inference), [this, reactor, write](GrpcResults&& results) {
       if (results.status.code == 0) write(results);
-      reactor->Finish(grpc_status(results.status));
+      reactor->Finish(grpc_status(*handler_, results.status));
     });
     return reactor;
   }
@@ -224,9 +230,9 @@ class Models final : public proto::ModelService::CallbackService {
       to.set_version(state.version);
       to.set_state(state.state);
       to.mutable_status()->set_error_code(state.error.code);
-      to.mutable_status()->set_error_message(state.error.message);
+      to.mutable_status()->set_error_message(handler_->shown(state.error.message));
     }
-    return end(context, grpc_status(found.status));
+    return end(context, grpc_status(*handler_, found.status));
   }
 
   grpc::ServerUnaryReactor* HandleReloadConfigRequest(grpc::CallbackServerContext* context,
@@ -239,10 +245,10 @@ class Models final : public proto::ModelService::CallbackService {
     for (const proto::ModelConfig& config : request->config().model_config_list().config())
       models.push_back(read_config(config));
     grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    handler_->reload(std::move(models), [reactor, response](const GrpcStatus& status) {
+    handler_->reload(std::move(models), [this, reactor, response](const GrpcStatus& status) {
       response->mutable_status()->set_error_code(status.code);
-      response->mutable_status()->set_error_message(status.message);
-      reactor->Finish(grpc_status(status));
+      response->mutable_status()->set_error_message(handler_->shown(status.message));
+      reactor->Finish(grpc_status(*handler_, status));
     });
     return reactor;
   }
