@@ -179,7 +179,11 @@ def export(name, directory, model=None):
     model(inputs if len(inputs) > 1 else inputs[0])  # export() wants it to have been called
     path = directory / f"{name}.onnx"
     model.export(str(path), format="onnx", verbose=False)
-    return model, onnx.load(path)
+    proto = onnx.load(path)
+    calls = {node.op_type for node in proto.graph.node if node.op_type.endswith("PartitionedCall")}
+    if calls:  # a function of TensorFlow's, whose body is not in the file: a convolution with groups
+        raise ValueError(f"tf2onnx leaves {', '.join(sorted(calls))} in the file")
+    return model, proto
 
 
 def answers(model, inputs):
@@ -187,7 +191,13 @@ def answers(model, inputs):
     return found if isinstance(found, list) else [found]
 
 
-def losses_of(model, inputs, labels):
+# ONNX's LSTM has a bias for its input and one for its state, as PyTorch's has: both learn, where Keras has one.
+def rate_of(variable, proto):
+    twice = variable.path.endswith("lstm_cell/bias") and any(node.op_type == "LSTM" for node in proto.graph.node)
+    return 2 * RATE if twice else RATE
+
+
+def losses_of(model, proto, inputs, labels):
     import tensorflow as tf
     loss_of, out = keras.losses.SparseCategoricalCrossentropy(from_logits=True), []
     for _ in range(STEPS):
@@ -196,7 +206,7 @@ def losses_of(model, inputs, labels):
         gradients = tape.gradient(loss, model.trainable_variables)
         for variable, gradient in zip(model.trainable_variables, gradients):
             if gradient is not None:
-                variable.assign_sub(RATE * tf.convert_to_tensor(gradient))
+                variable.assign_sub(rate_of(variable, proto) * tf.convert_to_tensor(gradient))
         out.append(float(loss))
     return out
 
@@ -208,7 +218,7 @@ def trains(model):
     return scores and not norms
 
 
-def check_training(tool, name, model, inputs, path, directory):
+def check_training(tool, model, proto, inputs, path, directory):
     labels = np.arange(ROWS) % 3
     for i, value in enumerate(inputs):
         (directory / f"input_{i}.pb").write_bytes(tensor(value).SerializeToString())
@@ -216,7 +226,7 @@ def check_training(tool, name, model, inputs, path, directory):
     run = subprocess.run([tool, "train", str(path), str(directory), str(STEPS), str(RATE)], capture_output=True, text=True)
     if run.returncode != 0:
         raise RuntimeError(run.stderr.strip())
-    found, expected = [float(line) for line in run.stdout.split()], losses_of(model, inputs, labels)
+    found, expected = [float(line) for line in run.stdout.split()], losses_of(model, proto, inputs, labels)
     error = max(abs(a - b) for a, b in zip(found, expected)) / expected[0]
     if len(found) != STEPS or error > LOSSES:
         raise RuntimeError(f"losses {found[0]:.5f} .. {found[-1]:.5f}, expected {expected[0]:.5f} .. {expected[-1]:.5f}")
@@ -245,7 +255,7 @@ def main():
             write_case(directory / "cases" / name, proto, [(inputs, answers(model, inputs))])
             if trains(model):
                 try:
-                    print(f"ok      {name}: {check_training(tool, name, model, inputs, directory / f'{name}.onnx', directory)}", flush=True)
+                    print(f"ok      {name}: {check_training(tool, model, proto, inputs, directory / f'{name}.onnx', directory)}", flush=True)
                 except Exception as error:  # noqa: BLE001
                     failed += 1
                     print(f"FAILED  {name}: {str(error).splitlines()[0][:300]}", flush=True)
