@@ -53,7 +53,7 @@ bool has_pairs() {
   return has_avx512() && __builtin_cpu_supports("avx512bf16") && allowed("avx512") && allowed("avx512_bf16");
 }
 
-// TENON_CPU_F32=bf16x3 or bf16x6: products of f32 by three or six of bf16 (kernels/gemm/split_product.h).
+// TENON_CPU_F32=bf16x3 or bf16x6: products of f32 by three or six of bf16 (kernels/gemm/pairs/split_product.h).
 int terms_of_f32() {
   const char* const given = std::getenv("TENON_CPU_F32");
   const std::string_view asked = given ? given : "";

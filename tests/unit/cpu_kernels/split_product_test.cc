@@ -1,4 +1,4 @@
-// Products of f32 by those of bf16 terms (plugins/cpu/kernels/gemm/split_product.h), beside sums in f64 and beside the definition
+// Products of f32 by those of bf16 terms (plugins/cpu/kernels/gemm/pairs/split_product.h), beside sums in f64 and beside the definition
 // of products of bf16.
 #include <cmath>
 

@@ -6,7 +6,7 @@
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/narrow.h"
-#include "kernels/gemm/split_product.h"
+#include "kernels/gemm/pairs/split_product.h"
 #include "own_nodes.h"
 #include "tenon/op/names.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/gemm/gemm.h"
-#include "kernels/gemm/pair_words.h"
+#include "kernels/gemm/pairs/pair_words.h"
 
 namespace tenon::cpu::TENON_CPU_ISA {
 

@@ -3,7 +3,7 @@
 #include "kernels/dtype.h"
 #include "kernels/element/dropout.h"
 #include "kernels/gemm/matmul.h"
-#include "kernels/gemm/pair_words.h"
+#include "kernels/gemm/pairs/pair_words.h"
 #include "kernels/gemm/tiles/matrix_tile.h"
 #include "kernels/norm/normalization.h"
 #include "kernels/pairs.h"

@@ -1,4 +1,4 @@
-#include "kernels/gemm/split_product.h"
+#include "kernels/gemm/pairs/split_product.h"
 
 #include <algorithm>
 #include <cmath>
