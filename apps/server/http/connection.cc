@@ -121,7 +121,7 @@ void Connection::look_for_peer(Clock::time_point now) {
   if (info.tcpi_state != TCP_CLOSE_WAIT || state_ != State::kHandling || old_version_) return;
   if (now < probe_) return;
   probe_ = now + kProbe;
-  send("HTTP/1.1 102 Processing\r\n\r\n");
+  send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
 void Connection::check_time(Clock::time_point now) {

@@ -35,7 +35,7 @@ class Batcher : private JobWorker {
   // As those of JobQueue.
   int64_t max_queued_rows() const { return queue_.max_queued_rows(); }
   bool submit(BatchRequest&& request);
-  bool full() const { return queue_.full(); }
+  bool full() { return queue_.full(); }
   void end() { queue_.end(); }
 
  private:

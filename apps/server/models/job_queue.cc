@@ -56,15 +56,41 @@ void JobQueue::add_rows(Group* group, int64_t rows) {
   metrics_->queued_rows += rows;
 }
 
+// Has rows that nobody waits for leave where there is no room; they are answered without the lock.
+bool JobQueue::make_room(std::unique_lock<std::mutex>& lock, int64_t rows) {
+  if (has_room(rows)) return true;
+  std::vector<std::unique_ptr<Job>> gone;
+  for (Group& group : groups_)
+    std::erase_if(group.waiting, [&](Waiting& w) {
+      if (!w.job->is_gone()) return false;
+      add_rows(&group, w.job->taken - w.job->rows);
+      gone.push_back(std::move(w.job));
+      return true;
+    });
+  if (!gone.empty()) {
+    lock.unlock();
+    for (const auto& job : gone) refuse(*job, Code::kInterrupted, "who asked has gone");
+    lock.lock();
+  }
+  return has_room(rows);
+}
+
+bool JobQueue::full() {
+  if (queued_rows_ < options_.max_queued_rows) return false;
+  std::unique_lock lock(mutex_);
+  return !make_room(lock, 1);
+}
+
 bool JobQueue::submit(std::unique_ptr<Job>&& job) {
   {
     std::unique_lock lock(mutex_);
+    const bool room = make_room(lock, job->rows);
     if (ending_) {
       lock.unlock();
       refuse(*job, Code::kUnavailable, "the server is ending");
       return true;
     }
-    if (queued_rows_ > 0 && queued_rows_ + job->rows > options_.max_queued_rows) return false;
+    if (!room) return false;
     Group& group = groups_.at(job->group);
     add_rows(&group, job->rows);
     group.waiting.push_back({std::move(job), Clock::now(), !working_});

@@ -34,8 +34,10 @@ class Job {
  public:
   virtual ~Job() = default;
   // Called once, by the queue's thread: all rows are done, or `error` says why not: kTimeout where the deadline passed while it waited,
-  // kUnavailable where the queue ended. It must not throw.
+  // kUnavailable where the queue ended; or by a thread that submits, kInterrupted, where it is gone. It must not throw.
   virtual void answer() = 0;
+  // Whether nobody waits for it any more. Asked by any thread, while it waits; it must not throw.
+  virtual bool is_gone() const { return false; }
 
   size_t group = 0;  // jobs of one may go together
   int64_t rows = 1;  // at least 1
@@ -71,9 +73,10 @@ class JobQueue {
 
   int64_t max_queued_rows() const { return options_.max_queued_rows; }
   // Thread safe. False, and nothing was taken, where as many rows wait as may: a job with more of them is only taken when none waits.
+  // Jobs that are gone make room.
   bool submit(std::unique_ptr<Job>&& job);
   // Whether submit() would refuse any job now. Thread safe.
-  bool full() const { return queued_rows_ >= options_.max_queued_rows; }
+  bool full();
   // Ends the thread; what still waits, and what comes then, is refused with kUnavailable. One thread at a time.
   void end();
 
@@ -91,6 +94,8 @@ class JobQueue {
 
   void run();
   void add_rows(Group* group, int64_t rows);
+  bool has_room(int64_t rows) const { return queued_rows_ == 0 || queued_rows_ + rows <= options_.max_queued_rows; }
+  bool make_room(std::unique_lock<std::mutex>& lock, int64_t rows);
   Group* next_group();
   bool wait_for_more(std::unique_lock<std::mutex>* lock, const Group& group);
   Turn take(Group* group);

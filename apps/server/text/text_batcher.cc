@@ -19,12 +19,13 @@ class TextJob : public Job {
     if (alone) return request.ended(error);
     error.ok() ? request.done(std::move(texts)) : request.done(error);
   }
+  bool is_gone() const override { return request.gone && request.gone(); }
   // Whether somebody waits for it. Where its time is over that is told at once: those beside it may take longer.
   bool is_wanted() {
     if (!error.ok()) return false;
     if (deadline < Clock::now())
       error = Status(Code::kTimeout, "Deadline exceeded while the text was written");
-    else if (request.gone && request.gone())
+    else if (is_gone())
       error = Status(Code::kInterrupted, "who asked has gone");
     if (!error.ok()) answer();
     return error.ok();

@@ -33,7 +33,7 @@ class TextBatcher : private JobWorker {
   // As those of JobQueue.
   int64_t max_queued_lines() const { return queue_.max_queued_rows(); }
   bool submit(TextRequest&& request);
-  bool full() const { return queue_.full(); }
+  bool full() { return queue_.full(); }
 
  private:
   int64_t max_rows() const override { return model_->max_lines(); }

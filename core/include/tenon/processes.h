@@ -45,7 +45,8 @@ Result<std::vector<double>> time_exchange(uint64_t bytes, int times);
 
 // Before a process of several ends because of an error: tells the others, whom it meets for that where it has not yet,
 // and who end too. True where this process is to say the line; false where another one says it. A process that ends by
-// itself without this ends the job as well, within seconds.
+// itself without this ends the job as well, within seconds. The transport is closed as the process exits, by exit() or main's
+// return: the one that says the line is the first to go.
 bool leave_processes(const std::string& error);
 
 }  // namespace tenon

@@ -93,6 +93,13 @@ TEST_P(SplitProduct, AnErrorIsWithinTheBound) {
   }
 }
 
+TEST_P(SplitProduct, SmallNumbersAreWithinTheBound) {
+  const Size s{1, 32, 32, 64, false, false};
+  Floats a = random(s.m * s.k, 1e-30f, 2e-30f), b = random(s.k * s.n, 1e5f, 1e6f);
+  EXPECT_LT(error_of(s, a, b, dot(s, a, b)), std::ldexp(1, -16));
+  EXPECT_LT(error_of(s, a, b, dot(s, a, b, TENON_PRECISION_HIGH)), std::ldexp(1, -22));
+}
+
 // One sum of the terms' products, those of the smallest terms first.
 TEST_P(SplitProduct, IsTheDefinitionBitByBit) {
   const std::vector<std::pair<int, int>> of_two{{0, 1}, {1, 0}, {0, 0}},

@@ -116,6 +116,28 @@ TEST_F(TextBatcherTest, OneRequestsFaultIsNotTheOthers) {
   EXPECT_EQ(*ask({"c"})->get(), Lines{"cc"});
 }
 
+TEST_F(TextBatcherTest, LinesThatNobodyWaitsForMakeRoom) {
+  make(3);
+  std::atomic<bool> gone = false;
+  gate->close();
+  auto first = ask({"a"});
+  gate->wait_for_call();
+  auto left = ask({"b", "c"}, kNoDeadline, [&] { return gone.load(); }), stays = ask({"d"});
+  EXPECT_TRUE(batcher->full());
+  EXPECT_FALSE(ask({"e"}));
+  gone = true;
+  EXPECT_FALSE(batcher->full());
+  EXPECT_EQ(left->get().status().code(), Code::kInterrupted);
+  EXPECT_EQ(metrics->queued_rows, 1);
+  auto more = ask({"e", "f"});
+  ASSERT_TRUE(more);
+  EXPECT_FALSE(ask({"g"}));
+  gate->open();
+  EXPECT_EQ(*first->get(), Lines{"aa"});
+  EXPECT_EQ(*stays->get(), Lines{"dd"});
+  EXPECT_EQ(*more->get(), (Lines{"ee", "ff"}));
+}
+
 TEST_F(TextBatcherTest, TakesAsManyLinesAsItMay) {
   make(2);
   gate->close();

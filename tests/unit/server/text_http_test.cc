@@ -70,10 +70,10 @@ TEST_F(TextHttpTest, WhoSendsNoMoreIsAskedWhetherHeReadsAndAnswered) {
   RawClient client(server->port());
   client.send(request("a"));
   client.end_sending();
-  EXPECT_EQ(client.receive(false).status, 102);
+  EXPECT_EQ(client.receive(false).status, 100);
   gate->open();
   RawResponse response = client.receive();
-  while (response.status == 102) response = client.receive();
+  while (response.status == 100) response = client.receive();
   EXPECT_EQ(response.body, "{\"predictions\":[\"a\"]}\n");
 }
 

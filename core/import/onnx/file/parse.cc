@@ -28,7 +28,11 @@ class Parse {
     }
     if (from.sparse_initializer_size() > 0) return invalid("has sparse initializers, which Tenon has not");
     for (const auto* values : {&from.input(), &from.output()})
-      for (const ValueInfoProto& value : *values) TENON_TRY(check_name(value.name(), "an input or output"));
+      for (const ValueInfoProto& value : *values) {
+        TENON_TRY(check_name(value.name(), "an input or output"));
+        for (const auto& dim : value.type().tensor_type().shape().dim())
+          TENON_TRY(check_name(dim.dim_param(), "a dimension"));
+      }
     std::map<std::string_view, int> given;
     for (const TensorData& data : to.initializers) given[data.name] = 1;
     for (const ValueInfoProto& value : from.input())

@@ -145,6 +145,11 @@ TEST(OnnxFile, NamesHaveNoNul) {
   MadeFile output = sum_file();
   output.output(nul, {1});
   expect_refused(output, refused + "an input or output" + why);
+  MadeFile dimension = sum_file();
+  dimension.input("rows", {1});
+  auto* const inputs = dimension.model.mutable_graph()->mutable_input();
+  inputs->rbegin()->mutable_type()->mutable_tensor_type()->mutable_shape()->mutable_dim(0)->set_dim_param(nul);
+  expect_refused(dimension, refused + "a dimension" + why);
   MadeFile function = sum_file();
   function.model.add_functions()->set_name(nul);
   expect_refused(function, refused + "a function" + why);

@@ -3,7 +3,8 @@
 // make six; which is dropped is at most 2^-16 or 2^-24 of |a b|. They are one product of bf16 whose sums are three or six times as
 // long, the smallest first:
 //   a1 b2 + a2 b1 + a1 b1      and      a1 b3 + a3 b1 + a2 b2 + a1 b2 + a2 b1 + a1 b1
-// What is not finite takes part in a1 b1 alone. Subnormal terms, sums and results are zeros. (Henry, Tang and Heinecke 2019,
+// What is not finite takes part in a1 b1 alone. Subnormal terms, sums and results are zeros, so that operands under 1e-30 lose
+// their lower terms; those over 3.38e38 round to infinities. (Henry, Tang and Heinecke 2019,
 // "Leveraging the bfloat16 Artificial Intelligence Datatype For Higher-Precision Computations", arXiv:1904.06376.)
 #pragma once
 
