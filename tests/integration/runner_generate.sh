@@ -58,7 +58,7 @@ expect 1 'no UTF-8' "${generate[@]}" --prompt $'\377'
 printf 'After 1\n\377\n' >"$work/bad_prompts"
 expect 1 "$work/bad_prompts:2: " "${generate[@]}" --file "$work/bad_prompts"
 expect 1 '--prompt: the prompt has' "${generate[@]}" --prompt 'After 4 comes 5. After 5 comes 6.' --length 4
-expect 1 'expected fewer than 4, which --length says' "${generate[@]}" --prompt 'After 4 comes 5. After 5 comes 6.' --length 4
+expect 1 'expected fewer than 4, the length of a prompt and its text' "${generate[@]}" --prompt 'After 4 comes 5. After 5 comes 6.' --length 4
 expect 2 'the model sees 32 tokens' "${generate[@]}" --length 64
 expect 2 '--top_k needs a --temperature above 0' "${generate[@]}" --temperature 0 --top_k 3
 # As many subtokens, in another order.

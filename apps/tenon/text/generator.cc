@@ -67,8 +67,8 @@ std::vector<int32_t> Generator::encoded(const Prompt& prompt) const {
   const auto wrong = [&](const std::string& what) { return Error(Status(Code::kInvalid, prompt.place + what)); };
   if (const Status status = words_.encode(prompt.text, ids); !status.ok()) throw wrong(status.message());
   if (static_cast<int64_t>(ids.size()) >= length_)
-    throw wrong(format("the prompt has %zu tokens, expected fewer than %ld, which --length says", ids.size(),
-                       static_cast<long>(length_)));
+    throw wrong(format("the prompt has %zu tokens, expected fewer than %ld, the length of a prompt and its text",
+                       ids.size(), static_cast<long>(length_)));
   return ids;
 }
 
