@@ -11,7 +11,10 @@ namespace tenon {
 
 // What is said of a text of `size` bytes whose parser stopped at byte `position`, from 1: behind the last one where the text is cut off.
 inline std::string json_mistake(size_t position, size_t size) {
-  return cat("is no valid JSON at its byte ", position, position <= size ? "" : size == 0 ? ": it is empty" : ": it ends in the middle");
+  return cat("is no valid JSON at its byte ", position,
+             position <= size ? ""
+             : size == 0      ? ": it is empty"
+                              : ": it ends in the middle");
 }
 
 // Errors name the file.

@@ -14,10 +14,10 @@ namespace tenon::server {
 struct TextRequest {
   Lines lines;  // at least one
   Clock::time_point deadline = Clock::time_point::max();
-  // Whether who asked has gone: asked by the batcher's thread until it has answered. It must not throw.
+  // Whether who asked has gone: asked by any thread, until it is answered. It must not throw.
   std::function<bool()> gone = {};
   // Called once, by the batcher's thread: a text for each line, or why not, as BatchRequest::done; kTimeout also where the deadline
-  // passes while the text is written, kInterrupted where who asked has gone. It must not throw.
+  // passes while the text is written; kInterrupted where who asked has gone, then maybe by a thread that submits. It must not throw.
   std::function<void(Result<Lines>)> done = {};
   // In place of it, of one line: as TextModel::stream() has it, and how it ended.
   TextModel::TakesText takes = {};

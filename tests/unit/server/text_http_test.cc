@@ -37,6 +37,15 @@ class TextHttpTest : public ::testing::Test {
     if (server) server->stop();
     texts.clear();
   }
+  // One that is being written for ever.
+  std::unique_ptr<RawClient> client_of_endless() {
+    gate->close();
+    auto client = std::make_unique<RawClient>(server->port());
+    client->send(request("for ever"));
+    gate->wait_for_call();
+    gate->open();
+    return client;
+  }
   static std::string request(const std::string& line) {
     return post("/v1/models/echo:predict", "{\"instances\": [\"" + line + "\"]}");
   }
@@ -52,13 +61,7 @@ class TextHttpTest : public ::testing::Test {
 
 TEST_F(TextHttpTest, AConnectionThatEndsEndsTheWriting) {
   start();
-  gate->close();
-  {
-    RawClient client(server->port());
-    client.send(request("for ever"));
-    gate->wait_for_call();
-  }
-  gate->open();
+  client_of_endless().reset();
   EXPECT_EQ(RawClient(server->port()).ask(request("a")).body, "{\"predictions\":[\"a\"]}\n");
   EXPECT_NE(metrics.text().find("tenon_requests_total{model=\"echo\",version=\"1\",code=\"499\"} 1\n"),
             std::string::npos);
@@ -98,11 +101,7 @@ TEST_F(TextHttpTest, ATextWhoseTimeIsOverIsAnswered) {
 
 TEST_F(TextHttpTest, TheServersEndEndsTheWriting) {
   start();
-  gate->close();
-  RawClient client(server->port());
-  client.send(request("for ever"));
-  gate->wait_for_call();
-  gate->open();
+  const auto client = client_of_endless();
   EXPECT_FALSE(server->drain({}, {}));
   server->stop();
   texts.clear();  // waits for it

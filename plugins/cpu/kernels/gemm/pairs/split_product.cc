@@ -1,7 +1,6 @@
 #include "kernels/gemm/pairs/split_product.h"
 
 #include <algorithm>
-#include <cmath>
 #include <span>
 
 #include "kernels/dtype.h"
