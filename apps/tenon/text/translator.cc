@@ -51,10 +51,14 @@ void Translator::translate(std::vector<Sentence>& lines, const ShowsText& grows,
 
 std::string Translator::where(const Sentence& line) const { return place_of_line(options_.source, line.line); }
 
-Status Translator::check_text(const Sentence& line) const {
-  std::vector<int32_t> ids;
+Status Translator::take_ids(const Sentence& line, std::vector<int32_t>& ids) const {
   const Status encoded = words_.encode(Subtokenizer::cleaned(line.source), ids);
   return encoded.ok() ? encoded : Status(encoded.code(), where(line) + encoded.message());
+}
+
+Status Translator::check_text(const Sentence& line) const {
+  std::vector<int32_t> ids;
+  return take_ids(line, ids);
 }
 
 size_t Translator::most_read() const {
@@ -63,16 +67,14 @@ size_t Translator::most_read() const {
 
 Status Translator::check_uncut(const Sentence& line) const {
   std::vector<int32_t> ids;
-  const Status encoded = words_.encode(Subtokenizer::cleaned(line.source), ids);
-  if (!encoded.ok()) return Status(encoded.code(), where(line) + encoded.message());
+  if (const Status taken = take_ids(line, ids); !taken.ok()) return taken;
   if (!options_.tells_of_cuts || ids.size() <= most_read()) return {};
   return Status(Code::kInvalid, where(line) + format("%zu tokens, expected at most %zu", ids.size(), most_read()));
 }
 
 void Translator::encode(Sentence& line) const {
-  check(check_text(line));
   line.ids.clear();
-  check(words_.encode(Subtokenizer::cleaned(line.source), line.ids));
+  check(take_ids(line, line.ids));
   const size_t most = most_read();
   if (line.ids.size() > most) {
     if (options_.tells_of_cuts)

@@ -56,6 +56,8 @@ class Translator {
 
  private:
   std::string where(const Sentence& line) const;  // "FILE:LINE: "
+  // Adds its tokens; an error names the line.
+  Status take_ids(const Sentence& line, std::vector<int32_t>& ids) const;
   void encode(Sentence& line) const;
   size_t most_read() const;  // tokens of a line
   Decoder& decoder(int64_t length, int64_t max_length);
